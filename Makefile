@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # The one entry point: `make help` lists what it can do.
 
+VERSION := 0.1.0
 BUILD ?= build
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+# Rules of a distribution's package belong in /usr/lib/udev/rules.d.
+UDEVRULESDIR ?= /etc/udev/rules.d
 # The kernel series that are built for and tested on.
 KERNELS ?= 6.1 6.12
 
@@ -19,15 +23,61 @@ CXXFLAGS += $(OPT) -std=c++20 $(WARN)
 .SUFFIXES:
 
 include kdriver/build.mk
--include liballoc/build.mk
--include samples/build.mk
--include tests/build.mk
+include liballoc/build.mk
+include samples/build.mk
+include tests/build.mk
 
-.PHONY: all help clean
+.PHONY: all help setup demo test bench install modules_install dkms-install uninstall clean
+
 all: module library samples ## build the module, the library and the samples
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install the Debian packages that building and testing need
+	@tests/setup
+
+# A make of its own, so that nothing is built before its tools are there.
+demo: setup ## RDMA messages through memory from mmap() of the node, in a guest
+	@$(MAKE) --no-print-directory run-demo
+
+test: setup ## everything that is tested, on both kernels; ends with the totals
+	@$(MAKE) --no-print-directory run-test
+
+bench: ## the benchmarks there are
+	@echo "no benchmarks are part of this version" >&2; exit 1
+
+install: library samples ## the library, its headers and the samples, to DESTDIR PREFIX
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin \
+		$(DESTDIR)$(PREFIX)/include/hcamem $(DESTDIR)$(PREFIX)/include/rdma \
+		$(DESTDIR)$(UDEVRULESDIR)
+	install -m 755 $(BUILD)/lib/libhcamem.so.$(LIBHCAMEM_VERSION) $(DESTDIR)$(LIBDIR)
+	ln -sf libhcamem.so.$(LIBHCAMEM_VERSION) $(DESTDIR)$(LIBDIR)/$(LIBHCAMEM_SONAME)
+	ln -sf $(LIBHCAMEM_SONAME) $(DESTDIR)$(LIBDIR)/libhcamem.so
+	install -m 644 $(BUILD)/lib/libhcamem.a $(DESTDIR)$(LIBDIR)
+	sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' \
+		liballoc/hcamem.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/hcamem.pc
+	install -m 644 include/hcamem.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 include/hcamem/*.hpp $(DESTDIR)$(PREFIX)/include/hcamem
+	install -m 644 include/uapi/rdma/hcamem.h $(DESTDIR)$(PREFIX)/include/rdma
+	install -m 755 $(SAMPLES) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 kdriver/60-hcamem.rules $(DESTDIR)$(UDEVRULESDIR)
+	@test -n "$(DESTDIR)" || ldconfig
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(LIBDIR)/libhcamem.* $(DESTDIR)$(LIBDIR)/pkgconfig/hcamem.pc \
+		$(DESTDIR)$(PREFIX)/include/hcamem.h $(DESTDIR)$(PREFIX)/include/rdma/hcamem.h \
+		$(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(SAMPLES))) \
+		$(DESTDIR)$(UDEVRULESDIR)/60-hcamem.rules
+	rm -rf $(DESTDIR)$(PREFIX)/include/hcamem
+
+modules_install: ## the module for the running kernel (or KERNELRELEASE=...)
+	@KERNELRELEASE=$(KERNELRELEASE) kdriver/install "$(DESTDIR)"
+
+dkms-install: ## the module's sources, to be built by dkms for each kernel
+	install -d $(DESTDIR)/usr/src/hcamem-$(VERSION)
+	cp --parents -p dkms.conf $(KDRIVER_SOURCES) $(DESTDIR)/usr/src/hcamem-$(VERSION)
+	@test -n "$(DESTDIR)" || dkms install hcamem/$(VERSION)
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD)

@@ -6,8 +6,12 @@ KDRIVER_SOURCES := Kbuild $(wildcard kdriver/Kbuild kdriver/*.[ch] kdriver/*.sh 
 	include/uapi/rdma/hcamem.h
 MODULES := $(foreach k,$(KERNELS),$(BUILD)/kernel/$(k)/hcamem.ko)
 
-.PHONY: module
+INJECT_SOURCES := $(wildcard tests/guest/inject/inject.[ch])
+INJECT_MODULES := $(foreach k,$(KERNELS),$(BUILD)/kernel/$(k)/inject/hcamem.ko)
+
+.PHONY: module module-inject
 module: $(MODULES) ## the kernel module for each of KERNELS
+module-inject: $(INJECT_MODULES)
 
 # W=1 and C=1 and the like reach kbuild from the command line.
 $(BUILD)/kernel/%/hcamem.ko: $(KDRIVER_SOURCES)
@@ -15,4 +19,13 @@ $(BUILD)/kernel/%/hcamem.ko: $(KDRIVER_SOURCES)
 	@cp --parents -pu $(KDRIVER_SOURCES) $(@D)/src
 	@echo "module for $*: $@"
 	@$(MAKE) --no-print-directory -C "$$(tests/runner/kernels --headers $*)" M=$(abspath $(@D))/src modules
+	@cp $(@D)/src/kdriver/hcamem.ko $@
+
+# The same driver with chosen calls made to fail, for the tests only.
+$(BUILD)/kernel/%/inject/hcamem.ko: $(KDRIVER_SOURCES) $(INJECT_SOURCES)
+	@mkdir -p $(@D)/src
+	@cp --parents -pu $(KDRIVER_SOURCES) $(@D)/src
+	@cp -pu $(INJECT_SOURCES) $(@D)/src/kdriver
+	@echo "module with fault injection for $*: $@"
+	@$(MAKE) --no-print-directory -C "$$(tests/runner/kernels --headers $*)" M=$(abspath $(@D))/src HCAMEM_INJECT=1 modules
 	@cp $(@D)/src/kdriver/hcamem.ko $@

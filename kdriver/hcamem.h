@@ -173,4 +173,8 @@ struct hcamem_mapping_object *hcamem_mapping_of(struct vm_area_struct *vma);
 int hcamem_export_range(struct hcamem_node *node, struct hcamem_export *args,
 			struct dma_buf **dmabuf);
 
+#ifdef HCAMEM_INJECT
+#include "inject.h"
+#endif
+
 #endif

@@ -27,7 +27,7 @@ include liballoc/build.mk
 include samples/build.mk
 include tests/build.mk
 
-.PHONY: all help setup demo test bench install modules_install dkms-install uninstall clean
+.PHONY: all help setup demo test lint bench install modules_install dkms-install uninstall clean
 
 all: module library samples ## build the module, the library and the samples
 
@@ -43,6 +43,13 @@ demo: setup ## RDMA messages through memory from mmap() of the node, in a guest
 
 test: setup ## everything that is tested, on both kernels; ends with the totals
 	@$(MAKE) --no-print-directory run-test
+
+lint: ## the static checks
+	tests/lint kernel $(BUILD) $(KERNELS)
+	tests/lint checkpatch $(BUILD)
+	tests/lint format $(BUILD)
+	tests/lint shell $(BUILD)
+	@$(MAKE) --no-print-directory tidy
 
 bench: ## the benchmarks there are
 	@echo "no benchmarks are part of this version" >&2; exit 1

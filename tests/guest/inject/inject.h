@@ -96,8 +96,9 @@ static inline void *inject_vmap(struct page **pages, unsigned int n, unsigned lo
 	return hcamem_inject("vmap") ? NULL : vmap(pages, n, flags, prot);
 }
 
-static inline struct file *inject_anon_inode_getfile(const char *name,
-						     const struct file_operations *fops, void *priv, int flags)
+static inline struct file *
+inject_anon_inode_getfile(const char *name, const struct file_operations *fops, void *priv,
+			  int flags)
 {
 	if (hcamem_inject("anon_inode_getfile"))
 		return ERR_PTR(-ENFILE);

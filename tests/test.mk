@@ -6,12 +6,17 @@
 JOBS ?= $(shell nproc)
 RESULTS := $(BUILD)/results
 
-TEST_PROGRAMS := unit-tests unit-tests-sanitized sample-tests guest-tests rxe kernels
+TEST_PROGRAMS := unit-tests unit-tests-sanitized sample-tests guest-tests rxe rxe-tests kernels
 
 # $(call guest_step,SERIES,RXE,PROGRAMS). The library's own tests run there on the device.
 guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(2) \
 	--timeout 900 --results $(RESULTS)/$(1)-$(2) -- \
 	env BUILD=$(BUILD) HCAMEM_TEST_SOURCE=device tests/guest/run $(3)'
+
+# Soft-RoCE with dma-buf import is ours too: tested apart, since hcamem relies on it.
+rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabuf \
+	--results $(RESULTS)/$(1)-rxe -- tests/rxe/run $(BUILD)/tests/rxe_tests --gtest_brief=1 \
+	--gtest_output=json:/run/hcamem/results/$(1)-rxe.json'
 
 # With dma-bufs everything; without them what is different then.
 DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests registration_tests sample_tests unit_tests
@@ -27,6 +32,7 @@ TEST_STEPS = \
 	'host-samples=$(BUILD)/tests/sample_tests --gtest_brief=1 \
 		--gtest_output=json:$(RESULTS)/host-samples.json' \
 	'host-runner=tests/runner/selftest/run $(KERNELS)' \
+	$(foreach k,$(KERNELS),$(call rxe_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),dmabuf,$(DMABUF_PROGRAMS))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS)))
 

@@ -17,7 +17,7 @@ namespace hcamem {
 /// move assignment and swap, not on copy assignment (the target keeps its pool).
 /// Over-aligned types are fine up to 2 MiB.
 template <class T>
-class allocator {
+class allocator { // NOLINT(cppcoreguidelines-special-member-functions): see the copies
   public:
     using value_type = T;
     using propagate_on_container_copy_assignment = std::false_type;
@@ -26,13 +26,16 @@ class allocator {
     using is_always_equal = std::false_type;
 
     allocator() = delete; // there is no pool to take by default
-    allocator(pool from) noexcept : pool_(std::move(from)) {}
+    // Implicit, so that a container can be given the pool itself.
+    allocator(pool from) noexcept // NOLINT(google-explicit-constructor)
+        : pool_(std::move(from)) {}
     // Copies only: a container that was moved from keeps an allocator it can use.
     allocator(const allocator&) noexcept = default;
     allocator& operator=(const allocator&) noexcept = default;
     ~allocator() = default;
     template <class U>
-    allocator(const allocator<U>& other) noexcept : pool_(other.get_pool()) {}
+    allocator(const allocator<U>& other) noexcept // NOLINT(google-explicit-constructor)
+        : pool_(other.get_pool()) {}
 
     /// Throws exhausted, error, or std::bad_array_new_length if n * sizeof(T) overflows.
     [[nodiscard]] T* allocate(std::size_t n) {

@@ -21,7 +21,7 @@ class buffer {
         : pool_(std::move(from)), data_(pool_.allocate(bytes, align)), size_(bytes) {}
 
     buffer(buffer&& other) noexcept
-        : pool_(other.pool_),
+        : pool_(std::move(other.pool_)),
           data_(std::exchange(other.data_, nullptr)),
           size_(std::exchange(other.size_, 0)) {}
     buffer& operator=(buffer&& other) noexcept {

@@ -46,9 +46,9 @@ class completion_queue {
     completion_queue& operator=(const completion_queue&) = delete;
 
     /// Waits for the next completion, by polling or asleep. Calls `look_around` every few
-    /// milliseconds meanwhile; it throws to end the wait. Throws failure(work_request) on a
-    /// completion with an error, after `look_around_longer` had its chance to name the cause, and
-    /// on none within `timeout`.
+    /// milliseconds meanwhile; it throws to end the wait. Throws failure(peer) if none came within
+    /// `timeout`, and failure(work_request) on a completion with an error, after
+    /// `look_around_longer` had its chance to name the cause.
     [[nodiscard]] ibv_wc wait(std::chrono::milliseconds timeout,
                               const std::function<void()>& look_around,
                               const std::function<void()>& look_around_longer);

@@ -21,7 +21,8 @@ const std::string class_directory = "/sys/class/hcamem/";
 
 unsigned char pattern_byte(std::size_t position, unsigned seed) {
     // The page number goes in, and no byte is zero: a wiped page never matches.
-    return static_cast<unsigned char>((position * 6 + (position >> 12) * 34 + std::size_t{seed} * 102) | 1);
+    return static_cast<unsigned char>(
+        (position * 6 + (position >> 12) * 34 + std::size_t{seed} * 102) | 1);
 }
 
 } // namespace

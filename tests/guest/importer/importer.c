@@ -30,7 +30,7 @@ MODULE_IMPORT_NS("DMA_BUF");
 #endif
 
 struct importer {
-	struct mutex lock;
+	struct mutex lock;		/* one call at a time */
 	struct dma_buf *dmabuf;
 	struct dma_buf_attachment *attachment;
 	struct sg_table *table;

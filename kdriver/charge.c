@@ -199,6 +199,8 @@ int hcamem_charge(struct hcamem_charge *charge, struct hcamem_node *node, unsign
 				      task_pid_nr(current),
 				      from_kuid(&init_user_ns, charge->user->uid), refusal.limit,
 				      refusal.value, refusal.held, refusal.remedy);
+		trace_hcamem_charge_refused(from_kuid(&init_user_ns, charge->user->uid),
+					    (u64)pages << PAGE_SHIFT, refusal.value, ret);
 		hcamem_user_put(charge->user);
 		return ret;
 	}
@@ -258,6 +260,12 @@ int hcamem_reserve_check(struct hcamem_node *node, unsigned long size, unsigned 
 			      dev_name(&node->dev), (u64)size << PAGE_SHIFT, current->comm,
 			      task_pid_nr(current), (u64)available << PAGE_SHIFT, reserve);
 	return -ENOMEM;
+}
+
+/* Who pays. */
+kuid_t hcamem_charge_uid(const struct hcamem_charge *charge)
+{
+	return charge->user->uid;
 }
 
 unsigned long hcamem_total_pages(void)

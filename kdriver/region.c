@@ -114,8 +114,27 @@ static void hcamem_free_chunk(struct hcamem_region *region, struct page *page, u
 		hcamem_free_page(region, nth_page(page, i));
 }
 
+/* Every region that was handed out and is still charged. */
+DEFINE_MUTEX(hcamem_regions_lock);
+LIST_HEAD(hcamem_regions);
+static u64 hcamem_last_id;	/* hcamem_regions_lock */
+
+static void hcamem_region_publish(struct hcamem_region *region)
+{
+	region->pid = task_tgid_nr(current);
+	get_task_comm(region->comm, current);
+	mutex_lock(&hcamem_regions_lock);
+	region->id = ++hcamem_last_id;
+	list_add_tail(&region->all, &hcamem_regions);
+	mutex_unlock(&hcamem_regions_lock);
+	trace_hcamem_region_create(region);
+}
+
 static void hcamem_region_end(struct hcamem_region *region)
 {
+	mutex_lock(&hcamem_regions_lock);
+	list_del(&region->all);
+	mutex_unlock(&hcamem_regions_lock);
 	hcamem_charge_end(&region->charge);
 	kvfree(region->chunks);
 	kfree(region);
@@ -124,9 +143,13 @@ static void hcamem_region_end(struct hcamem_region *region)
 static void hcamem_region_release(struct kref *ref)
 {
 	struct hcamem_region *region = container_of(ref, struct hcamem_region, ref);
-	unsigned long i;
+	unsigned long i, nr_chunks = region->nr_chunks;
 
-	for (i = 0; i < region->nr_chunks; i++) {
+	trace_hcamem_region_destroy(region);
+	mutex_lock(&hcamem_regions_lock);
+	region->nr_chunks = 0; /* what follows is nobody's to list */
+	mutex_unlock(&hcamem_regions_lock);
+	for (i = 0; i < nr_chunks; i++) {
 		hcamem_free_chunk(region, region->chunks[i].page, region->chunks[i].pages);
 		cond_resched();
 	}
@@ -299,6 +322,7 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 		return ERR_PTR(-ENOMEM);
 	kref_init(&region->ref);
 	INIT_LIST_HEAD(&region->leftovers);
+	INIT_LIST_HEAD(&region->all);
 	region->mapping = args->mapping;
 	region->fork = args->fork;
 	region->pages = (args->size >> PAGE_SHIFT) + !!offset_in_page(args->size);
@@ -309,7 +333,13 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 		kfree(region);
 		return ERR_PTR(ret);
 	}
-	ret = hcamem_reserve_check(node, region->pages, region->pages);
+	if (hcamem_power_refused()) {
+		pr_notice_ratelimited("%s: the machine is about to hibernate\n",
+				      dev_name(&node->dev));
+		ret = -EBUSY;
+	} else {
+		ret = hcamem_reserve_check(node, region->pages, region->pages);
+	}
 	if (!ret)
 		ret = hcamem_obtain(region, nid, &chunks);
 	if (!ret)
@@ -318,6 +348,7 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 		hcamem_discard(region, &chunks);
 		return ERR_PTR(ret);
 	}
+	hcamem_region_publish(region);
 	return region;
 }
 

@@ -175,17 +175,23 @@ static vm_fault_t hcamem_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-/* For debuggers: get_user_pages() does not take VM_PFNMAP areas. */
+/*
+ * For debuggers: get_user_pages() does not take VM_PFNMAP areas. As for any
+ * shared mapping, no force makes a read-only one writable.
+ */
 static int hcamem_access(struct vm_area_struct *vma, unsigned long address, void *buf, int len,
 			 int write)
 {
 	struct hcamem_mapping_object *map = vma->vm_private_data;
 	unsigned long index = hcamem_mapping_page(map, vma, address);
+	struct page *page = hcamem_region_page(map->region, index);
 	size_t size = min3((size_t)len, (size_t)(PAGE_SIZE - offset_in_page(address)),
 			   (size_t)(vma->vm_end - address));
-	struct page *page = hcamem_region_page(map->region, index);
-	char *at = (char *)kmap_local_page(page) + offset_in_page(address);
+	char *at;
 
+	if (write && !(vma->vm_flags & VM_WRITE))
+		return -EACCES;
+	at = (char *)kmap_local_page(page) + offset_in_page(address);
 	if (write)
 		memcpy(at, buf, size);
 	else

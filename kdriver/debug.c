@@ -6,6 +6,7 @@
 #include <linux/debugfs.h>
 #include <linux/mm.h>
 #include <linux/seq_file.h>
+#include <linux/string_helpers.h>
 
 #include "hcamem.h"
 
@@ -22,15 +23,29 @@ static const char * const hcamem_fork_names[] = {
 	[HCAMEM_FORK_POLICY_SHARE] = "share",
 };
 
+/*
+ * The position is the id of the last region shown: between two reads the list
+ * may change, and counting regions would then skip one or show one twice.
+ */
 static void *hcamem_regions_start(struct seq_file *seq, loff_t *pos)
 {
+	struct hcamem_region *region;
+
 	mutex_lock(&hcamem_regions_lock);
-	return seq_list_start(&hcamem_regions, *pos);
+	list_for_each_entry(region, &hcamem_regions, all)
+		if (region->id > *pos)
+			return region;
+	return NULL;
 }
 
 static void *hcamem_regions_next(struct seq_file *seq, void *at, loff_t *pos)
 {
-	return seq_list_next(at, &hcamem_regions, pos);
+	struct hcamem_region *region = at;
+
+	*pos = region->id;
+	if (list_is_last(&region->all, &hcamem_regions))
+		return NULL;
+	return list_next_entry(region, all);
 }
 
 static void hcamem_regions_stop(struct seq_file *seq, void *at)
@@ -55,16 +70,17 @@ static void hcamem_show_chunks(struct seq_file *seq, const struct hcamem_region 
 
 static int hcamem_regions_show(struct seq_file *seq, void *at)
 {
-	const struct hcamem_region *region = list_entry(at, struct hcamem_region, all);
+	const struct hcamem_region *region = at;
 	const struct hcamem_charge *charge = &region->charge;
 
-	seq_printf(seq, "region=%llu node=%s uid=%u pid=%d bytes=%llu charged=%llu mapping=%s fork=%s mappings=%d dma_bufs=%d comm=",
-		   region->id, dev_name(&charge->node->dev),
+	seq_printf(seq, "region=%llu created=%llu node=%s uid=%u pid=%d bytes=%llu charged=%llu mapping=%s fork=%s mappings=%d dma_bufs=%d comm=",
+		   region->id, region->created, dev_name(&charge->node->dev),
 		   from_kuid_munged(seq_user_ns(seq), hcamem_charge_uid(charge)), region->pid,
 		   (u64)region->pages << PAGE_SHIFT, (u64)READ_ONCE(charge->pages) << PAGE_SHIFT,
 		   hcamem_mapping_names[region->mapping], hcamem_fork_names[region->fork],
 		   atomic_read(&region->mappings), atomic_read(&region->exports));
-	seq_escape(seq, region->comm, " \t\n\\");
+	seq_escape_mem(seq, region->comm, strlen(region->comm),
+		       ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
 	seq_puts(seq, " chunks=");
 	hcamem_show_chunks(seq, region);
 	seq_putc(seq, '\n');
@@ -73,7 +89,7 @@ static int hcamem_regions_show(struct seq_file *seq, void *at)
 
 static int hcamem_frames_show(struct seq_file *seq, void *at)
 {
-	const struct hcamem_region *region = list_entry(at, struct hcamem_region, all);
+	const struct hcamem_region *region = at;
 	unsigned long i;
 
 	for (i = 0; i < region->nr_chunks; i++)

@@ -56,7 +56,7 @@ static void hcamem_raise(u32 type, u64 wanted)
 {
 	struct hcamem_file *file;
 
-	trace_hcamem_event(type, wanted);
+	trace_hcamem_event("", type, wanted);
 	spin_lock(&hcamem_events_lock);
 	list_for_each_entry(file, &hcamem_event_files, entry) {
 		file->pressure.type = type;
@@ -71,7 +71,7 @@ void hcamem_events_gone(struct hcamem_node *node)
 {
 	struct hcamem_file *file;
 
-	trace_hcamem_event(HCAMEM_EVENT_GONE, 0);
+	trace_hcamem_event(dev_name(&node->dev), HCAMEM_EVENT_GONE, 0);
 	spin_lock(&hcamem_events_lock);
 	list_for_each_entry(file, &hcamem_event_files, entry) {
 		if (file->node != node)

@@ -167,7 +167,8 @@ struct hcamem_region {
 
 	/* For those who want to know */
 	u64 id;
-	struct list_head all;		/* every published region, hcamem_regions_lock */
+	u64 created;			/* ns since boot */
+	struct list_head all;		/* every published region by id, hcamem_regions_lock */
 	pid_t pid;			/* who obtained it */
 	char comm[TASK_COMM_LEN];
 	atomic_t mappings, exports;

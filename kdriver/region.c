@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
 #include "hcamem.h"
@@ -123,6 +124,7 @@ static void hcamem_region_publish(struct hcamem_region *region)
 {
 	region->pid = task_tgid_nr(current);
 	get_task_comm(region->comm, current);
+	region->created = ktime_get_boottime_ns();
 	mutex_lock(&hcamem_regions_lock);
 	region->id = ++hcamem_last_id;
 	list_add_tail(&region->all, &hcamem_regions);
@@ -235,6 +237,7 @@ static int hcamem_obtain(struct hcamem_region *region, int nid, struct list_head
 		}
 		page = hcamem_obtain_chunk(region, nid, left, &level);
 		if (!page) {
+			trace_hcamem_charge_refused((u64)region->pages << PAGE_SHIFT, 0, -ENOMEM);
 			pr_notice_ratelimited("%s: no memory, or the memory cgroup's limit, for %llu bytes to %s[%d] on node %d; ask for less or raise memory.max\n",
 					      dev_name(&region->charge.node->dev),
 					      (u64)region->pages << PAGE_SHIFT, current->comm,
@@ -311,6 +314,7 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 	}
 	/* Also keeps the page count far from every overflow below. */
 	if (args->size > READ_ONCE(hcamem_max_bytes)) {
+		trace_hcamem_charge_refused(args->size, READ_ONCE(hcamem_max_bytes), -EDQUOT);
 		pr_notice_ratelimited("%s refused %llu bytes to %s[%d]: max_bytes of the module is %llu; the administrator can raise it\n",
 				      dev_name(&node->dev), args->size, current->comm,
 				      task_pid_nr(current), READ_ONCE(hcamem_max_bytes));

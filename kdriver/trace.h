@@ -5,6 +5,7 @@
 #if !defined(HCAMEM_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define HCAMEM_TRACE_H
 
+#include <linux/cred.h>
 #include <linux/device.h>
 #include <linux/tracepoint.h>
 
@@ -66,8 +67,8 @@ TRACE_EVENT(hcamem_attach,
 );
 
 TRACE_EVENT(hcamem_charge_refused,
-	TP_PROTO(u32 uid, u64 bytes, u64 limit, int error),
-	TP_ARGS(uid, bytes, limit, error),
+	TP_PROTO(u64 bytes, u64 limit, int error),
+	TP_ARGS(bytes, limit, error),
 	TP_STRUCT__entry(
 		__field(u32, uid)
 		__field(u64, bytes)
@@ -75,7 +76,7 @@ TRACE_EVENT(hcamem_charge_refused,
 		__field(int, error)
 	),
 	TP_fast_assign(
-		__entry->uid = uid;
+		__entry->uid = from_kuid(&init_user_ns, current_uid());
 		__entry->bytes = bytes;
 		__entry->limit = limit;
 		__entry->error = error;
@@ -85,17 +86,19 @@ TRACE_EVENT(hcamem_charge_refused,
 );
 
 TRACE_EVENT(hcamem_event,
-	TP_PROTO(u32 type, u64 wanted),
-	TP_ARGS(type, wanted),
+	TP_PROTO(const char *node, u32 type, u64 wanted),
+	TP_ARGS(node, type, wanted),
 	TP_STRUCT__entry(
+		__array(char, node, 16)
 		__field(u32, type)
 		__field(u64, wanted)
 	),
 	TP_fast_assign(
+		strscpy(__entry->node, node, sizeof(__entry->node));
 		__entry->type = type;
 		__entry->wanted = wanted;
 	),
-	TP_printk("type=%u wanted=%llu", __entry->type, __entry->wanted)
+	TP_printk("node=%s type=%u wanted=%llu", __entry->node, __entry->type, __entry->wanted)
 );
 
 #endif

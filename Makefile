@@ -49,7 +49,6 @@ lint: ## the static checks
 	tests/lint checkpatch $(BUILD)
 	tests/lint format $(BUILD)
 	tests/lint shell $(BUILD)
-	@$(MAKE) --no-print-directory tidy
 
 bench: ## the benchmarks there are
 	@echo "no benchmarks are part of this version" >&2; exit 1

@@ -43,6 +43,10 @@ static void hcamem_make_anonymous(struct vm_area_struct *vma)
 	hcamem_vm_flags_mod(vma, VM_WIPEONFORK,
 			    VM_SHARED | VM_MAYSHARE | VM_PFNMAP | VM_MIXEDMAP | VM_DONTEXPAND);
 	vma->vm_page_prot = vm_get_page_prot(vma->vm_flags);
+
+	/* The parent's count, which the child began with, has no shared mappings. */
+	if (vma->vm_flags & VM_WRITE)
+		vma->vm_mm->data_vm += vma_pages(vma);
 }
 
 /* A VMA was split, moved, or copied into a child. */

@@ -66,7 +66,8 @@ struct hcamem_info {
  * mmap() of exactly @size bytes at @offset maps the region, once; after that
  * the offset means nothing. The memory lives until its last mapping, dma-buf
  * and foreign page reference is gone; a region that was never mapped is given
- * back when the file is closed.
+ * back with the open file, when its last descriptor and the last mapping made
+ * through it (in forked children too) are gone.
  *
  * mmap(MAP_SHARED) of up to HCAMEM_BARE_MMAP_MAX bytes at offset 0 obtains and
  * maps in one call, with mapping PAGES and fork policy ZERO.

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// The blocks of one size class.
+#ifndef HCAMEM_HEAP_CLASS_HEAP_H
+#define HCAMEM_HEAP_CLASS_HEAP_H
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "heap/page_heap.h"
+
+namespace hcamem::core {
+
+class alignas(64) class_heap {
+  public:
+    /// Also makes one usable again that drained.
+    void init(page_heap& pages, std::size_t class_index) noexcept;
+
+    struct taken {
+        std::size_t blocks = 0;
+        bool draining = false;
+    };
+    /// Up to n blocks; fewer where the page heap has no room, none once draining.
+    [[nodiscard]] taken take(void** blocks, std::size_t n) noexcept;
+
+    /// Gives back the block at `address`, which is in the span at page `first` that was seen
+    /// to be of this class; drains: whether the heap is draining.
+    verdict put(const void* address, std::uint32_t first, bool& drains) noexcept;
+
+    /// Whether a live block begins at the address.
+    [[nodiscard]] bool is_live(const void* address, std::uint32_t first) noexcept;
+
+    /// Gives the pages of a span that is kept although it is empty back to the page heap.
+    void release_idle() noexcept;
+
+    /// From now on take() fails and put() reports that it drains. Returns the live blocks.
+    std::uint64_t drain() noexcept;
+
+    [[nodiscard]] std::uint64_t live() noexcept;
+
+  private:
+    [[nodiscard]] void* take_from(std::uint32_t first) noexcept;
+    [[nodiscard]] verdict find(const void* address, std::uint32_t first,
+                               std::size_t& block) const noexcept;
+    void push(std::uint32_t first) noexcept;
+    void remove(std::uint32_t first) noexcept;
+
+    std::mutex lock_; // guards all below, and what span.h says
+    page_heap* pages_ = nullptr;
+    std::uint32_t class_index_ = 0;
+    std::uint32_t partial_ = no_page; // spans with live and with free blocks
+    std::uint32_t idle_ = no_page;    // one span without live blocks, kept for the next call
+    bool draining_ = true;
+    std::uint64_t live_ = 0;
+};
+
+} // namespace hcamem::core
+
+#endif

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+
+#include "error/message.h"
+#include "heap/annotate.h"
+#include "pool/pool.h"
+
+namespace hcamem::core {
+namespace {
+
+/// Whether a block that is freed can end such a failure.
+bool may_pass(int error) noexcept {
+    return error == -ENOMEM || error == -EAGAIN || error == -EDQUOT;
+}
+
+event_count::clock::time_point deadline_of(int timeout_ms) noexcept {
+    return timeout_ms < 0 ? event_count::clock::time_point::max()
+                          : event_count::clock::now() + std::chrono::milliseconds(timeout_ms);
+}
+
+} // namespace
+
+int pool::plan(std::size_t bytes, std::size_t align, request& made) const noexcept {
+    align = align == 0 ? min_align : align;
+    if (!std::has_single_bit(align) || align > slab_unit) {
+        return fail(EINVAL, "alignment %zu is not a power of two up to %s", align,
+                    size_text(slab_unit).c_str());
+    }
+    if (bytes > options_.maximum) {
+        return fail(ENOMEM, "%zu bytes are more than the pool's maximum of %s (HCAMEM_MAXIMUM)",
+                    bytes, size_text(options_.maximum).c_str());
+    }
+    align = std::max(align, min_align);
+    const std::size_t wanted = std::max<std::size_t>(bytes, 1);
+    const std::size_t rounded = (wanted + align - 1) / align * align;
+    made.bytes = wanted;
+    if (rounded <= largest_class_bytes && align <= page_bytes) {
+        made.class_index = class_of(rounded);
+        made.pages = size_classes[made.class_index].span_pages;
+        made.align = page_bytes;
+    } else {
+        made.class_index = class_count;
+        made.pages = pages_of(wanted);
+        made.align = std::max(align, page_bytes);
+    }
+    return 0;
+}
+
+pool::attempt pool::try_allocate(const request& wanted, void*& block) noexcept {
+    if (!wanted.is_large()) {
+        const class_heap::taken got = classes_[wanted.class_index].take(&block, 1);
+        if (got.blocks == 1) {
+            annotate_live(block, size_classes[wanted.class_index].bytes);
+            return attempt::done;
+        }
+        return got.draining ? attempt::closed : attempt::no_room;
+    }
+    std::uint32_t first = no_page;
+    switch (pages_.take_large(wanted.pages, wanted.align, first)) {
+    case page_heap::result::done:
+        block = pages_.page_address(first);
+        annotate_live(block, wanted.pages * page_bytes);
+        return attempt::done;
+    case page_heap::result::draining:
+        return attempt::closed;
+    case page_heap::result::no_room:
+        break;
+    }
+    return attempt::no_room;
+}
+
+int pool::closed_error() noexcept {
+    return fail_static(EBADF, "the pool was closed");
+}
+
+int pool::allocate(std::size_t bytes, std::size_t align, int timeout_ms, void*& block) noexcept {
+    if (timeout_ms < -1) {
+        return fail(EINVAL, "timeout_ms %d: 0 fails at once, -1 waits without limit", timeout_ms);
+    }
+    request wanted{};
+    const int result = plan(bytes, align, wanted);
+    if (result != 0) {
+        return result;
+    }
+    switch (try_allocate(wanted, block)) {
+    case attempt::done:
+        return 0;
+    case attempt::closed:
+        return closed_error();
+    case attempt::no_room:
+        break;
+    }
+    return allocate_slowly(wanted, timeout_ms, block);
+}
+
+int pool::allocate_slowly(const request& wanted, int timeout_ms, void*& block) noexcept {
+    const auto deadline =
+        timeout_ms == 0 ? event_count::clock::time_point{} : deadline_of(timeout_ms);
+    for (;;) {
+        // Before the attempt: a block that is freed after it then ends the wait.
+        const std::uint32_t ticket = timeout_ms != 0 ? freed_.prepare() : 0;
+        int error = 0;
+        switch (try_allocate(wanted, block)) {
+        case attempt::done:
+            break;
+        case attempt::closed:
+            error = closed_error();
+            break;
+        case attempt::no_room:
+            error = make_room(wanted);
+            if (error == 0) {
+                if (timeout_ms != 0) {
+                    freed_.cancel();
+                }
+                continue;
+            }
+            break;
+        }
+        if (timeout_ms == 0 || !may_pass(error)) {
+            if (timeout_ms != 0) {
+                freed_.cancel();
+            }
+            return error;
+        }
+        if (event_count::clock::now() >= deadline) {
+            freed_.cancel();
+            return fail(ETIMEDOUT, "no block of %zu bytes was freed within %d ms: %s", wanted.bytes,
+                        timeout_ms, last_message());
+        }
+        freed_.wait(ticket, deadline);
+    }
+}
+
+/// After an attempt found no room: 0 if another is worth it.
+int pool::make_room(const request& wanted) noexcept {
+    release_idle_spans();
+    const std::lock_guard guard(growth_);
+    if (!is_open()) {
+        return closed_error();
+    }
+    if (pages_.has_room(wanted.pages, wanted.align)) {
+        return 0; // another thread grew the pool, or idle spans were enough
+    }
+    return grow(wanted.pages * page_bytes);
+}
+
+void pool::release_idle_spans() noexcept {
+    for (class_heap& each : classes_) {
+        each.release_idle();
+    }
+}
+
+int pool::allocate_n(std::size_t bytes, void** blocks, std::size_t n) noexcept {
+    request wanted{};
+    int result = plan(bytes, 0, wanted);
+    if (result == 0 && n > options_.maximum / wanted.bytes) {
+        result = fail(ENOMEM, "%zu blocks of %zu bytes are more than the pool's maximum of %s", n,
+                      bytes, size_text(options_.maximum).c_str());
+    }
+    std::size_t got = 0;
+    while (result == 0 && got < n) {
+        if (!wanted.is_large()) {
+            const class_heap::taken more = classes_[wanted.class_index].take(blocks + got, n - got);
+            for (std::size_t index = got; index < got + more.blocks; ++index) {
+                annotate_live(blocks[index], size_classes[wanted.class_index].bytes);
+            }
+            got += more.blocks;
+            if (got == n) {
+                break;
+            }
+        }
+        result = allocate_slowly(wanted, 0, blocks[got]);
+        got += result == 0 ? 1 : 0;
+    }
+    if (result != 0) {
+        for (std::size_t index = 0; index < got; ++index) {
+            give_back(blocks[index], &wanted);
+        }
+        std::fill_n(blocks, got, nullptr);
+    }
+    return result;
+}
+
+} // namespace hcamem::core

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// A pool's registrations in one protection domain for one set of access flags.
+// Look-up is one load from a table with an entry per slab_unit of the pool's
+// range. A child of fork() finds the table zeroed, and so no keys.
+#ifndef HCAMEM_POOL_BINDING_H
+#define HCAMEM_POOL_BINDING_H
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "heap/size_class.h"
+#include "os/mapping.h"
+#include "pool/handles.h"
+#include "pool/slab_table.h"
+#include "verbs/registrar.h"
+
+namespace hcamem::core {
+
+class pool;
+
+class binding : public handle<binding> {
+  public:
+    // -- any thread --
+    [[nodiscard]] std::uint32_t lkey(const void* address) const noexcept {
+        return static_cast<std::uint32_t>(keys_at(address));
+    }
+    [[nodiscard]] std::uint32_t rkey(const void* address) const noexcept {
+        return static_cast<std::uint32_t>(keys_at(address) >> 32);
+    }
+    /// False: no registered slab holds the address.
+    bool find(const void* address, hcamem_key& key) const noexcept;
+
+    [[nodiscard]] pool* owner() const noexcept { return owner_; }
+    [[nodiscard]] std::uint64_t generation() const noexcept {
+        return generation_.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool misuse_is_error() const noexcept { return misuse_is_error_; }
+
+    // -- the pool's growth lock is held --
+    struct place {
+        pool* owner;
+        std::byte* base;
+        std::size_t bytes;
+        std::uint64_t generation;
+        bool misuse_is_error;
+    };
+    /// -ENOMEM with a message.
+    int open(const place& where, std::unique_ptr<registrar> with) noexcept;
+    void close() noexcept;
+
+    int add(const slab& added, source& from) noexcept;
+    /// 0 also where the slab is not registered here.
+    int remove(const slab& removed) noexcept;
+    [[nodiscard]] std::size_t mrs() const noexcept { return mrs_; }
+
+    binding* next = nullptr; // in the pool's list
+
+  private:
+    [[nodiscard]] std::uint64_t keys_at(const void* address) const noexcept {
+        const auto offset = static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(address) -
+                                                     reinterpret_cast<std::uintptr_t>(base_));
+        return offset < bytes_ ? keys_[offset / slab_unit].load(std::memory_order_acquire) : 0;
+    }
+    void publish(const slab& where, std::uint64_t keys) noexcept;
+
+    // Read by every look-up; constant between open() and close().
+    std::byte* base_ = nullptr;
+    std::size_t bytes_ = 0;
+    std::atomic<std::uint64_t>* keys_ = nullptr; // per unit: rkey << 32 | lkey; 0: no slab
+    registration* registrations_ = nullptr;      // per unit; a slab's is at each of its units
+
+    std::atomic<std::uint64_t> generation_{0};
+    pool* owner_ = nullptr;
+    bool misuse_is_error_ = false;
+    std::size_t mrs_ = 0;
+    std::unique_ptr<registrar> registrar_;
+    mapping key_table_;
+    mapping registration_table_;
+};
+
+} // namespace hcamem::core
+
+#endif

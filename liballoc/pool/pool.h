@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// A pool: slabs from a source, blocks from the slabs, registrations of the slabs.
+//
+// Locks, in the order in which they may be taken:
+//   growth_                 slabs, bindings, state changes; held over system calls and verbs
+//   a class_heap's lock     blocks of one size class; never two at once
+//   the page_heap's lock    pages of slabs
+// A block's owner takes no lock to look up its keys or its span. An allocation that
+// finds a free block waits for nobody's system call.
+//
+// Life:  dead -> open -> draining -> drained -> dead
+// close() turns open into draining. Blocks that are live then are counted, and the
+// free that returns the last of them releases the slabs. Without live blocks close()
+// goes from open to dead. A dead or drained pool without bindings is an idle handle.
+#ifndef HCAMEM_POOL_POOL_H
+#define HCAMEM_POOL_POOL_H
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include <hcamem.h>
+
+#include "heap/class_heap.h"
+#include "heap/page_heap.h"
+#include "os/event_count.h"
+#include "os/mapping.h"
+#include "pool/binding.h"
+#include "pool/handles.h"
+#include "pool/slab_table.h"
+#include "source/source.h"
+#include "verbs/registrar.h"
+
+namespace hcamem::core {
+
+class pool : public handle<pool> {
+  public:
+    // -- life: lifetime.cpp --
+    /// 0, or -errno with a message and the pool dead.
+    int open(const hcamem_options& options, std::unique_ptr<source> from,
+             std::uint64_t generation) noexcept;
+    int close() noexcept;
+
+    /// Whether the pool belongs to another process, of which this one is a child.
+    [[nodiscard]] bool inherited() const noexcept {
+        return generation_.load(std::memory_order_relaxed) != process_generation();
+    }
+    [[nodiscard]] bool is_dead() const noexcept {
+        return state_.load(std::memory_order_relaxed) == state::dead;
+    }
+    [[nodiscard]] bool is_open() const noexcept {
+        return state_.load(std::memory_order_relaxed) == state::open;
+    }
+    [[nodiscard]] bool misuse_is_error() const noexcept { return misuse_is_error_; }
+    [[nodiscard]] bool dmabuf_only() const noexcept {
+        return (options_.flags & HCAMEM_OPT_DMABUF_ONLY) != 0;
+    }
+
+    // -- blocks: allocate.cpp, deallocate.cpp --
+    int allocate(std::size_t bytes, std::size_t align, int timeout_ms, void*& block) noexcept;
+    int allocate_n(std::size_t bytes, void** blocks, std::size_t n) noexcept;
+    int deallocate(void* block) noexcept;
+    int deallocate_sized(void* block, std::size_t bytes, std::size_t align) noexcept;
+
+    // -- registration: registration.cpp --
+    int attach(std::unique_ptr<registrar> with, binding*& made);
+    int detach(binding& ended) noexcept;
+
+    // -- slabs: growth.cpp, trim.cpp --
+    std::uint64_t trim(std::uint64_t keep) noexcept;
+
+    // -- questions: query.cpp --
+    [[nodiscard]] std::size_t usable(const void* block) noexcept;
+    [[nodiscard]] bool owns(const void* address) const noexcept;
+    [[nodiscard]] std::uint32_t source_kind() const noexcept { return source_kind_; }
+    void stats(hcamem_stats& now) noexcept;
+    int export_dmabuf(const void* address, std::size_t bytes, std::uint64_t& offset) noexcept;
+
+  private:
+    enum class state : std::uint8_t { dead, open, draining, drained };
+
+    /// Where a request is served from.
+    struct request {
+        std::size_t class_index; // class_count: a large block
+        std::size_t pages;       // of a large block, or of a span of the class
+        std::size_t align;       // of a large block
+        std::size_t bytes;       // that were asked for
+
+        [[nodiscard]] bool is_large() const noexcept { return class_index == class_count; }
+    };
+    enum class attempt : std::uint8_t { done, no_room, closed };
+
+    int plan(std::size_t bytes, std::size_t align, request& made) const noexcept;
+    attempt try_allocate(const request& wanted, void*& block) noexcept;
+    int allocate_slowly(const request& wanted, int timeout_ms, void*& block) noexcept;
+    int make_room(const request& wanted) noexcept;
+    static int closed_error() noexcept;
+
+    int give_back(void* block, const request* expected) noexcept;
+    verdict put(void* block, const request* expected, bool& drains) noexcept;
+    int report(verdict what, const void* block, const request* expected) const noexcept;
+
+    int start(const hcamem_options& options) noexcept;
+    void finish_drain() noexcept;
+    void release_slabs() noexcept;
+    void retire_handle() noexcept;
+
+    int grow(std::size_t bytes) noexcept;
+    int add_slab(std::size_t bytes) noexcept;
+    int register_slab(const slab& added) noexcept;
+    int deregister_slab(const slab& removed) noexcept;
+    int end_binding(binding& ended) noexcept;
+    void prefault(const slab& added) noexcept;
+    void release_idle_spans() noexcept;
+    bool give_back_slab(const slab& idle) noexcept;
+
+    [[nodiscard]] std::byte* address_of(const slab& which) const noexcept {
+        return range_.data() + which.unit * slab_unit;
+    }
+
+    // Read by every call, written at open() only.
+    std::atomic<std::uint64_t> generation_{0};
+    std::atomic<state> state_{state::dead};
+    bool misuse_is_error_ = false;
+    std::uint32_t source_kind_ = HCAMEM_MEMORY;
+    hcamem_options options_{};
+    std::unique_ptr<source> source_;
+
+    std::array<class_heap, class_count> classes_;
+    page_heap pages_;
+
+    alignas(64) event_count freed_;
+
+    // Blocks to be freed until the slabs can go, counted once the pool drains, and
+    // open_reference until close() has counted them.
+    static constexpr std::uint64_t open_reference = std::uint64_t{1} << 60;
+    alignas(64) std::atomic<std::uint64_t> references_{0};
+
+    alignas(64) std::mutex growth_; // guards all below
+    mapping range_;
+    slab_table slabs_;
+    binding* bindings_ = nullptr;
+    std::size_t next_growth_ = 0;
+    bool memory_held_ = false; // a slab could not be deregistered when the pool drained
+};
+
+} // namespace hcamem::core
+
+#endif

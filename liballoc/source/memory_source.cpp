@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// Ordinary memory, for machines without the module. Fork policies as the device
+// has them: a child's copy-on-write would otherwise give the parent other pages
+// than those the HCA writes to.
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "error/message.h"
+#include "os/file.h"
+#include "source/source.h"
+
+namespace hcamem::core {
+namespace {
+
+class memory_source final : public source {
+  public:
+    explicit memory_source(const hcamem_options& options) noexcept
+        : fork_(options.fork),
+          numa_node_(options.numa_node),
+          mapping_(options.mapping == HCAMEM_MAP_PAGES ? HCAMEM_MAP_PAGES : HCAMEM_MAP_HUGE) {}
+
+    int map(void* address, std::size_t bytes) noexcept override {
+        int result =
+            fork_ == HCAMEM_FORK_SHARE ? map_shared(address, bytes) : map_private(address, bytes);
+        if (result == 0) {
+            result = advise(address, bytes);
+        }
+        return result;
+    }
+
+    int export_dmabuf(const void* /*address*/, std::size_t /*bytes*/,
+                      std::uint64_t& /*offset*/) noexcept override {
+        return fail(EOPNOTSUPP,
+                    "ordinary memory cannot be exported as a dma-buf: this needs the device");
+    }
+
+    [[nodiscard]] std::uint32_t kind() const noexcept override { return HCAMEM_MEMORY; }
+    [[nodiscard]] std::uint32_t mapping() const noexcept override { return mapping_; }
+    [[nodiscard]] bool can_export() const noexcept override { return false; }
+    [[nodiscard]] bool pinnable() const noexcept override { return true; }
+
+  private:
+    static int failed(const char* what, std::size_t bytes) noexcept {
+        const int error = errno;
+        return fail(error, "%s for a slab of %s of ordinary memory: %s", what,
+                    size_text(bytes).c_str(), strerrordesc_np(error));
+    }
+
+    static int map_private(void* address, std::size_t bytes) noexcept {
+        void* memory = mmap(address, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        return memory != MAP_FAILED ? 0 : failed("mmap", bytes);
+    }
+
+    // A memfd and not anonymous shared memory, for its name in /proc/PID/maps.
+    static int map_shared(void* address, std::size_t bytes) noexcept {
+        const file memory(memfd_create("hcamem", MFD_CLOEXEC));
+        if (!memory) {
+            return failed("memfd_create", bytes);
+        }
+        if (ftruncate(memory.descriptor(), static_cast<off_t>(bytes)) != 0) {
+            return failed("ftruncate", bytes);
+        }
+        void* mapped = mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                            memory.descriptor(), 0);
+        return mapped != MAP_FAILED ? 0 : failed("mmap", bytes);
+    }
+
+    int advise(void* address, std::size_t bytes) const noexcept {
+        if (fork_ == HCAMEM_FORK_ZERO && madvise(address, bytes, MADV_WIPEONFORK) != 0) {
+            return failed("madvise(MADV_WIPEONFORK)", bytes);
+        }
+        if (fork_ == HCAMEM_FORK_DONTCOPY && madvise(address, bytes, MADV_DONTFORK) != 0) {
+            return failed("madvise(MADV_DONTFORK)", bytes);
+        }
+        if (numa_node_ >= 0 && bind(address, bytes) != 0) {
+            return failed("mbind", bytes);
+        }
+        const bool huge = mapping_ == HCAMEM_MAP_HUGE;
+        if (madvise(address, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) != 0 && huge) {
+            static std::atomic<bool> said;
+            warn_once(said, "this kernel has no transparent huge pages; ordinary pages are used");
+        }
+        return 0;
+    }
+
+    // Preferred, not bound: a full node must not bring the out-of-memory killer.
+    [[nodiscard]] long bind(void* address, std::size_t bytes) const noexcept {
+        constexpr unsigned long word_bits = 8 * sizeof(unsigned long);
+        unsigned long nodes[16] = {};
+        const auto node = static_cast<unsigned long>(numa_node_);
+        if (node >= word_bits * 16) {
+            errno = EINVAL;
+            return -1;
+        }
+        nodes[node / word_bits] = 1UL << (node % word_bits);
+        return syscall(SYS_mbind, address, bytes, MPOL_PREFERRED, nodes, word_bits * 16, 0);
+    }
+
+    const std::uint32_t fork_;
+    const std::int32_t numa_node_;
+    const std::uint32_t mapping_;
+};
+
+} // namespace
+
+int open_memory_source(const hcamem_options& options, std::unique_ptr<source>& opened) {
+    opened = std::make_unique<memory_source>(options);
+    return 0;
+}
+
+} // namespace hcamem::core

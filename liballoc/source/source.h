@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#ifndef HCAMEM_SOURCE_SOURCE_H
+#define HCAMEM_SOURCE_SOURCE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <hcamem.h>
+
+namespace hcamem::core {
+
+/// Where slabs come from. Calls may be made from any thread at once.
+class source {
+  public:
+    source() = default;
+    source(const source&) = delete;
+    source& operator=(const source&) = delete;
+    source(source&&) = delete;
+    source& operator=(source&&) = delete;
+    virtual ~source() = default;
+
+    /// Maps `bytes` of zeroed memory at `address`, replacing what is mapped there; both
+    /// are multiples of slab_unit. 0, or -errno with a message; the range may then be
+    /// unmapped.
+    virtual int map(void* address, std::size_t bytes) noexcept = 0;
+
+    /// A dma-buf of the pages that the range, which lies in one slab, touches: its
+    /// close-on-exec descriptor and where `address` lies in it; or -errno with a message.
+    virtual int export_dmabuf(const void* address, std::size_t bytes,
+                              std::uint64_t& offset) noexcept = 0;
+
+    /// HCAMEM_DEVICE or HCAMEM_MEMORY.
+    [[nodiscard]] virtual std::uint32_t kind() const noexcept = 0;
+
+    /// HCAMEM_MAP_HUGE or HCAMEM_MAP_PAGES.
+    [[nodiscard]] virtual std::uint32_t mapping() const noexcept = 0;
+
+    [[nodiscard]] virtual bool can_export() const noexcept = 0;
+
+    /// Whether get_user_pages(), and so ibv_reg_mr(), takes these mappings.
+    [[nodiscard]] virtual bool pinnable() const noexcept = 0;
+};
+
+/// The source that the options ask for. 0, or -errno with a message.
+int open_source(const hcamem_options& options, std::unique_ptr<source>& opened);
+
+int open_device_source(const hcamem_options& options, std::unique_ptr<source>& opened);
+int open_memory_source(const hcamem_options& options, std::unique_ptr<source>& opened);
+
+} // namespace hcamem::core
+
+#endif

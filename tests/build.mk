@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# The guest runner, soft-RoCE with dma-buf import, and all tests.
+
+include tests/unit/build.mk tests/guest/build.mk tests/demo/build.mk
+include tests/test.mk
+
+# The kernel series of guest-shell.
+KERNEL ?= 6.12
+
+# The series that soft-RoCE with dma-buf import exists for.
+RXE_KERNELS := $(filter $(KERNELS),$(patsubst tests/rxe/%/hooks.patch,%,$(wildcard tests/rxe/*/hooks.patch)))
+RXE_TEST_OBJECTS := $(call guest_objects,$(wildcard tests/rxe/*.cpp) \
+	$(GUEST_SUPPORT:%=tests/support/%.cpp))
+
+.PHONY: kernels rxe rxe-tests guest-shell test-runner test-rxe
+
+kernels: ## fetch the guests' kernels into the cache
+	@tests/runner/kernels $(KERNELS)
+
+rxe: ## build soft-RoCE with dma-buf import into the cache
+	@for series in $(RXE_KERNELS); do tests/rxe/build $$series || exit 1; done
+
+guest-shell: module ## a shell in a guest (KERNEL=6.1 for the other one)
+	@BUILD=$(BUILD) tests/runner/guest --kernel $(KERNEL) --interactive
+
+test-runner: module ## test the guest runner itself
+	@BUILD=$(BUILD) tests/runner/selftest/run $(KERNELS)
+
+rxe-tests: $(BUILD)/tests/rxe_tests
+
+test-rxe: module rxe-tests ## test soft-RoCE with dma-buf import
+	@for series in $(RXE_KERNELS); do \
+		BUILD=$(BUILD) tests/runner/guest --kernel $$series --rxe dmabuf -- \
+			tests/rxe/run $(BUILD)/tests/rxe_tests --gtest_brief=1 || exit 1; \
+	done
+
+$(BUILD)/tests/rxe_tests: $(RXE_TEST_OBJECTS)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CXX) $(LDFLAGS) $^ -lgtest -libverbs -pthread -o $@
+
+-include $(RXE_TEST_OBJECTS:.o=.d)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# `make test`: builds everything with all processors, runs the steps one after the
+# other, and sums up. A step is NAME=COMMAND, see tests/run; the name begins with
+# what it ran on, since the table of requirements is by kernel.
+
+JOBS ?= $(shell nproc)
+RESULTS := $(BUILD)/results
+
+TEST_PROGRAMS := unit-tests unit-tests-sanitized sample-tests guest-tests rxe rxe-tests kernels
+
+# $(call guest_step,SERIES,RXE,PROGRAMS). The library's own tests run there on the device.
+guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(2) \
+	--timeout 900 --results $(RESULTS)/$(1)-$(2) -- \
+	env BUILD=$(BUILD) HCAMEM_TEST_SOURCE=device tests/guest/run $(3)'
+
+# Soft-RoCE with dma-buf import is ours too: tested apart, since hcamem relies on it.
+rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabuf \
+	--results $(RESULTS)/$(1)-rxe -- tests/rxe/run $(BUILD)/tests/rxe_tests --gtest_brief=1 \
+	--gtest_output=json:/run/hcamem/results/$(1)-rxe.json'
+
+# With dma-bufs everything; without them what is different then.
+DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests registration_tests sample_tests unit_tests
+STOCK_PROGRAMS := registration_tests sample_tests
+
+TEST_STEPS = \
+	'host-headers=tests/unit/check-headers "$(CC)" "$(CXX)" $(HCAMEM_HEADERS) && tests/unit/check-abi $(HCAMEM_LIB) include/hcamem.h' \
+	'host-unit=$(UNIT_TESTS) --gtest_brief=1 --gtest_output=json:$(RESULTS)/host-unit.json' \
+	'host-unit-asan=UBSAN_OPTIONS=print_stacktrace=1 $(UNIT_TESTS)_asan --gtest_brief=1 \
+		--gtest_output=json:$(RESULTS)/host-unit-asan.json' \
+	'host-unit-tsan=TSAN_OPTIONS=halt_on_error=1 setarch -R $(UNIT_TESTS)_tsan --gtest_brief=1 \
+		--gtest_output=json:$(RESULTS)/host-unit-tsan.json' \
+	'host-samples=$(BUILD)/tests/sample_tests --gtest_brief=1 \
+		--gtest_output=json:$(RESULTS)/host-samples.json' \
+	'host-runner=tests/runner/selftest/run $(KERNELS)' \
+	$(foreach k,$(KERNELS),$(call rxe_step,$(k))) \
+	$(foreach k,$(KERNELS),$(call guest_step,$(k),dmabuf,$(DMABUF_PROGRAMS))) \
+	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS)))
+
+.PHONY: run-test
+run-test:
+	@echo "building with $(JOBS) jobs"
+	@$(MAKE) -j$(JOBS) --no-print-directory $(TEST_PROGRAMS)
+	@tests/run $(RESULTS) $(TEST_STEPS)
+	@tests/summary $(RESULTS) docs/requirements.md $(BUILD)/requirements.txt $(KERNELS)

@@ -31,6 +31,7 @@ TEST_STEPS = \
 		--gtest_output=json:$(RESULTS)/host-unit-tsan.json' \
 	'host-samples=$(BUILD)/tests/sample_tests --gtest_brief=1 \
 		--gtest_output=json:$(RESULTS)/host-samples.json' \
+	'host-install=tests/install-check $(BUILD) $(lastword $(KERNELS))' \
 	'host-runner=tests/runner/selftest/run $(KERNELS)' \
 	$(foreach k,$(KERNELS),$(call rxe_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),dmabuf,$(DMABUF_PROGRAMS))) \

@@ -199,6 +199,7 @@ int hcamem_charge(struct hcamem_charge *charge, struct hcamem_node *node, unsign
 				      task_pid_nr(current),
 				      from_kuid(&init_user_ns, charge->user->uid), refusal.limit,
 				      refusal.value, refusal.held, refusal.remedy);
+		trace_hcamem_charge_refused((u64)pages << PAGE_SHIFT, refusal.value, ret);
 		hcamem_user_put(charge->user);
 		return ret;
 	}
@@ -254,10 +255,17 @@ int hcamem_reserve_check(struct hcamem_node *node, unsigned long size, unsigned 
 
 	if (available >= wanted && available - wanted >= reserve >> PAGE_SHIFT)
 		return 0;
+	trace_hcamem_charge_refused((u64)size << PAGE_SHIFT, reserve, -ENOMEM);
 	pr_notice_ratelimited("%s refused %llu bytes to %s[%d]: %llu bytes of memory are available and reserve_bytes of the module keeps %llu; free memory, or the administrator can lower it\n",
 			      dev_name(&node->dev), (u64)size << PAGE_SHIFT, current->comm,
 			      task_pid_nr(current), (u64)available << PAGE_SHIFT, reserve);
 	return -ENOMEM;
+}
+
+/* Who pays. */
+kuid_t hcamem_charge_uid(const struct hcamem_charge *charge)
+{
+	return charge->user->uid;
 }
 
 unsigned long hcamem_total_pages(void)

@@ -7,6 +7,8 @@
 #include <linux/huge_mm.h>
 #include <linux/mmzone.h>
 #include <linux/module.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
 
 #include "features.h"
 
@@ -51,5 +53,44 @@ static inline vm_fault_t hcamem_insert_pmd(struct vm_fault *vmf, unsigned long p
 	return VM_FAULT_FALLBACK;
 #endif
 }
+
+#ifdef HCAMEM_HAVE_SHRINKER_ALLOC
+static inline struct shrinker *hcamem_shrinker_alloc(void)
+{
+	return shrinker_alloc(0, KBUILD_MODNAME);
+}
+
+static inline int hcamem_shrinker_register(struct shrinker *shrinker)
+{
+	shrinker_register(shrinker);
+	return 0;
+}
+
+static inline void hcamem_shrinker_free(struct shrinker *shrinker)
+{
+	shrinker_free(shrinker);
+}
+#else
+static inline struct shrinker *hcamem_shrinker_alloc(void)
+{
+	struct shrinker *shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
+
+	if (shrinker)
+		shrinker->seeks = DEFAULT_SEEKS;
+	return shrinker;
+}
+
+static inline int hcamem_shrinker_register(struct shrinker *shrinker)
+{
+	return register_shrinker(shrinker, KBUILD_MODNAME);
+}
+
+/* Also for one that was not registered. */
+static inline void hcamem_shrinker_free(struct shrinker *shrinker)
+{
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
+}
+#endif
 
 #endif

@@ -25,6 +25,9 @@ struct hcamem_export_object {
  */
 static int hcamem_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment)
 {
+	struct hcamem_export_object *export = dmabuf->priv;
+
+	trace_hcamem_attach(export->region, attachment->dev);
 	if (dev_is_dma_coherent(attachment->dev))
 		return 0;
 	dev_notice_ratelimited(attachment->dev, "hcamem serves cache-coherent devices only\n");
@@ -142,6 +145,7 @@ static void hcamem_dma_buf_release(struct dma_buf *dmabuf)
 {
 	struct hcamem_export_object *export = dmabuf->priv;
 
+	atomic_dec(&export->region->exports);
 	hcamem_region_put(export->region);
 	kfree(export);
 }
@@ -241,6 +245,8 @@ int hcamem_export_range(struct hcamem_node *node, struct hcamem_export *args,
 		goto out_region;
 	}
 	/* From here on the dma-buf owns export and region. */
+	atomic_inc(&export->region->exports);
+	trace_hcamem_export(export->region, export->first, export->pages);
 	args->offset = offset_in_page(args->addr);
 	return 0;
 

@@ -35,6 +35,7 @@ static int hcamem_open(struct inode *inode, struct file *file)
 	get_device(&node->dev);
 	priv->node = node;
 	xa_init_flags(&priv->regions, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	hcamem_events_open(priv);
 	file->private_data = priv;
 	return nonseekable_open(inode, file);
 }
@@ -45,6 +46,7 @@ static int hcamem_release(struct inode *inode, struct file *file)
 	struct hcamem_region *region;
 	unsigned long id;
 
+	hcamem_events_close(priv);
 	xa_for_each(&priv->regions, id, region)
 		hcamem_region_put(region);
 	xa_destroy(&priv->regions);
@@ -59,7 +61,7 @@ static int hcamem_ioctl_info(struct hcamem_file *priv, void __user *arg, size_t 
 	struct hcamem_info info = {
 		.abi_version = HCAMEM_ABI_VERSION,
 		.driver_id = node->driver_id,
-		.capabilities = HCAMEM_CAP_PAGES | HCAMEM_CAP_EXPORT,
+		.capabilities = HCAMEM_CAP_PAGES | HCAMEM_CAP_EXPORT | HCAMEM_CAP_EVENTS,
 		.numa_node = node->numa_node,
 		.gone = hcamem_node_gone(node),
 		.max_bytes = READ_ONCE(hcamem_max_bytes),
@@ -208,6 +210,9 @@ const struct file_operations hcamem_fops = {
 	.release		= hcamem_release,
 	.mmap			= hcamem_mmap,
 	.get_unmapped_area	= thp_get_unmapped_area,
+	.read			= hcamem_events_read,
+	.poll			= hcamem_events_poll,
+	.show_fdinfo		= hcamem_debug_fdinfo,
 	.unlocked_ioctl		= hcamem_ioctl,
 	.compat_ioctl		= compat_ptr_ioctl,
 };

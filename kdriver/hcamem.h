@@ -21,8 +21,8 @@
  * still references (vmsplice, O_DIRECT in flight) waits, charged, until that
  * reference goes.
  *
- * Lock order: mmap_lock -> node->lock; the charge lock and the leftover lock
- * are leaves. No lock is held while memory is obtained, zeroed or copied, but
+ * Lock order: mmap_lock -> leftovers lock -> regions lock; node->lock, the charge
+ * lock and the events lock are leaves. No lock is held while memory is obtained, zeroed or copied, but
  * for the mmap_lock that bare mmap() runs under.
  */
 #ifndef HCAMEM_H
@@ -36,6 +36,8 @@
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
 #include <linux/uidgid.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
 #include <linux/xarray.h>
 #include <rdma/hcamem.h>
 #include <rdma/ib_verbs.h>
@@ -46,6 +48,8 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 struct dma_buf;
+struct poll_table_struct;
+struct seq_file;
 struct user_struct;
 
 /* node.c */
@@ -70,6 +74,12 @@ struct hcamem_node {
 struct hcamem_file {
 	struct hcamem_node *node;
 	struct xarray regions;		/* created, not yet mapped; by id */
+
+	/* events.c, under its lock */
+	struct list_head entry;
+	wait_queue_head_t wait;
+	struct hcamem_event pressure;	/* type 0: none */
+	bool gone, gone_read;
 };
 
 int hcamem_node_init(void);
@@ -86,6 +96,31 @@ static inline bool hcamem_node_gone(struct hcamem_node *node)
 /* file.c */
 
 extern const struct file_operations hcamem_fops;
+
+/* events.c */
+
+extern unsigned long long hcamem_low_bytes;
+extern unsigned long long hcamem_critical_bytes;
+
+int hcamem_events_init(void);
+void hcamem_events_exit(void);
+void hcamem_events_open(struct hcamem_file *file);
+void hcamem_events_close(struct hcamem_file *file);
+void hcamem_events_gone(struct hcamem_node *node);
+ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, loff_t *offset);
+__poll_t hcamem_events_poll(struct file *file, struct poll_table_struct *table);
+
+/* power.c */
+
+int hcamem_power_init(void);
+void hcamem_power_exit(void);
+bool hcamem_power_refused(void);
+
+/* debug.c */
+
+void hcamem_debug_init(void);
+void hcamem_debug_exit(void);
+void hcamem_debug_fdinfo(struct seq_file *seq, struct file *file);
 
 /* charge.c */
 
@@ -109,6 +144,7 @@ void hcamem_charge_end(struct hcamem_charge *charge);
 int hcamem_reserve_check(struct hcamem_node *node, unsigned long size, unsigned long wanted);
 unsigned long hcamem_total_pages(void);
 unsigned long hcamem_user_pages(void);
+kuid_t hcamem_charge_uid(const struct hcamem_charge *charge);
 
 /* region.c */
 
@@ -128,7 +164,18 @@ struct hcamem_region {
 	struct hcamem_chunk *chunks;	/* by index, orders never rising */
 	struct list_head leftovers;	/* pages with foreign references, by page->lru */
 	struct list_head entry;		/* in the list of regions with leftovers */
+
+	/* For those who want to know */
+	u64 id;
+	u64 created;			/* ns since boot */
+	struct list_head all;		/* every published region by id, hcamem_regions_lock */
+	pid_t pid;			/* who obtained it */
+	char comm[TASK_COMM_LEN];
+	atomic_t mappings, exports;
 };
+
+extern struct mutex hcamem_regions_lock;
+extern struct list_head hcamem_regions;
 
 struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 					   const struct hcamem_create *args);
@@ -172,6 +219,8 @@ struct hcamem_mapping_object *hcamem_mapping_of(struct vm_area_struct *vma);
 
 int hcamem_export_range(struct hcamem_node *node, struct hcamem_export *args,
 			struct dma_buf **dmabuf);
+
+#include "trace.h"
 
 #ifdef HCAMEM_INJECT
 #include "inject.h"

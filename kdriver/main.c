@@ -16,6 +16,11 @@ MODULE_PARM_DESC(max_bytes_per_user, "most bytes handed out to one user (default
 module_param_named(reserve_bytes, hcamem_reserve_bytes, ullong, 0644);
 MODULE_PARM_DESC(reserve_bytes, "available memory that is never handed out (default: a sixteenth of the memory)");
 
+module_param_named(low_bytes, hcamem_low_bytes, ullong, 0644);
+MODULE_PARM_DESC(low_bytes, "available memory below which holders are asked to give some back (default: an eighth of the memory)");
+module_param_named(critical_bytes, hcamem_critical_bytes, ullong, 0644);
+MODULE_PARM_DESC(critical_bytes, "available memory below which they are asked urgently (default: a 32nd of the memory)");
+
 static struct ib_client hcamem_client;
 
 static int hcamem_add_one(struct ib_device *ibdev)
@@ -51,23 +56,38 @@ static int __init hcamem_init(void)
 	int ret;
 
 	hcamem_charge_init();
-	ret = hcamem_node_init();
+	ret = hcamem_events_init();
 	if (ret)
 		return ret;
+	ret = hcamem_power_init();
+	if (ret)
+		goto out_events;
+	ret = hcamem_node_init();
+	if (ret)
+		goto out_power;
+	hcamem_debug_init();
 	ret = ib_register_client(&hcamem_client);
 	if (ret)
-		goto out_node;
+		goto out_debug;
 	return 0;
 
-out_node:
+out_debug:
+	hcamem_debug_exit();
 	hcamem_node_exit();
+out_power:
+	hcamem_power_exit();
+out_events:
+	hcamem_events_exit();
 	return ret;
 }
 
 static void __exit hcamem_exit(void)
 {
 	ib_unregister_client(&hcamem_client);
+	hcamem_debug_exit();
 	hcamem_node_exit();
+	hcamem_power_exit();
+	hcamem_events_exit();
 	hcamem_region_exit();
 }
 

@@ -16,6 +16,7 @@ static void hcamem_mapping_release(struct kref *ref)
 {
 	struct hcamem_mapping_object *map = container_of(ref, struct hcamem_mapping_object, ref);
 
+	atomic_dec(&map->region->mappings);
 	hcamem_region_put(map->region);
 	mmdrop(map->mm);
 	kfree(map);
@@ -235,6 +236,7 @@ static void hcamem_mapping_install(struct hcamem_mapping_object *map,
 	hcamem_vm_flags_mod(vma, flags, VM_MAYEXEC);
 
 	mmgrab(map->mm);
+	atomic_inc(&region->mappings);
 	map->region = region;
 	vma->vm_private_data = map;
 	vma->vm_ops = &hcamem_vm_ops;

@@ -134,6 +134,7 @@ void hcamem_node_remove(struct hcamem_node *node)
 	mutex_lock(&node->lock);
 	WRITE_ONCE(node->ibdev, NULL);
 	mutex_unlock(&node->lock);
+	hcamem_events_gone(node);
 	cdev_device_del(&node->cdev, &node->dev);
 	put_device(&node->dev);
 }

@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
 #include "hcamem.h"
@@ -114,8 +115,28 @@ static void hcamem_free_chunk(struct hcamem_region *region, struct page *page, u
 		hcamem_free_page(region, nth_page(page, i));
 }
 
+/* Every region that was handed out and is still charged. */
+DEFINE_MUTEX(hcamem_regions_lock);
+LIST_HEAD(hcamem_regions);
+static u64 hcamem_last_id;	/* hcamem_regions_lock */
+
+static void hcamem_region_publish(struct hcamem_region *region)
+{
+	region->pid = task_tgid_nr(current);
+	get_task_comm(region->comm, current);
+	region->created = ktime_get_boottime_ns();
+	mutex_lock(&hcamem_regions_lock);
+	region->id = ++hcamem_last_id;
+	list_add_tail(&region->all, &hcamem_regions);
+	mutex_unlock(&hcamem_regions_lock);
+	trace_hcamem_region_create(region);
+}
+
 static void hcamem_region_end(struct hcamem_region *region)
 {
+	mutex_lock(&hcamem_regions_lock);
+	list_del(&region->all);
+	mutex_unlock(&hcamem_regions_lock);
 	hcamem_charge_end(&region->charge);
 	kvfree(region->chunks);
 	kfree(region);
@@ -124,9 +145,13 @@ static void hcamem_region_end(struct hcamem_region *region)
 static void hcamem_region_release(struct kref *ref)
 {
 	struct hcamem_region *region = container_of(ref, struct hcamem_region, ref);
-	unsigned long i;
+	unsigned long i, nr_chunks = region->nr_chunks;
 
-	for (i = 0; i < region->nr_chunks; i++) {
+	trace_hcamem_region_destroy(region);
+	mutex_lock(&hcamem_regions_lock);
+	region->nr_chunks = 0; /* what follows is nobody's to list */
+	mutex_unlock(&hcamem_regions_lock);
+	for (i = 0; i < nr_chunks; i++) {
 		hcamem_free_chunk(region, region->chunks[i].page, region->chunks[i].pages);
 		cond_resched();
 	}
@@ -212,6 +237,7 @@ static int hcamem_obtain(struct hcamem_region *region, int nid, struct list_head
 		}
 		page = hcamem_obtain_chunk(region, nid, left, &level);
 		if (!page) {
+			trace_hcamem_charge_refused((u64)region->pages << PAGE_SHIFT, 0, -ENOMEM);
 			pr_notice_ratelimited("%s: no memory, or the memory cgroup's limit, for %llu bytes to %s[%d] on node %d; ask for less or raise memory.max\n",
 					      dev_name(&region->charge.node->dev),
 					      (u64)region->pages << PAGE_SHIFT, current->comm,
@@ -288,6 +314,7 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 	}
 	/* Also keeps the page count far from every overflow below. */
 	if (args->size > READ_ONCE(hcamem_max_bytes)) {
+		trace_hcamem_charge_refused(args->size, READ_ONCE(hcamem_max_bytes), -EDQUOT);
 		pr_notice_ratelimited("%s refused %llu bytes to %s[%d]: max_bytes of the module is %llu; the administrator can raise it\n",
 				      dev_name(&node->dev), args->size, current->comm,
 				      task_pid_nr(current), READ_ONCE(hcamem_max_bytes));
@@ -299,6 +326,7 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 		return ERR_PTR(-ENOMEM);
 	kref_init(&region->ref);
 	INIT_LIST_HEAD(&region->leftovers);
+	INIT_LIST_HEAD(&region->all);
 	region->mapping = args->mapping;
 	region->fork = args->fork;
 	region->pages = (args->size >> PAGE_SHIFT) + !!offset_in_page(args->size);
@@ -309,7 +337,13 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 		kfree(region);
 		return ERR_PTR(ret);
 	}
-	ret = hcamem_reserve_check(node, region->pages, region->pages);
+	if (hcamem_power_refused()) {
+		pr_notice_ratelimited("%s: the machine is about to hibernate\n",
+				      dev_name(&node->dev));
+		ret = -EBUSY;
+	} else {
+		ret = hcamem_reserve_check(node, region->pages, region->pages);
+	}
 	if (!ret)
 		ret = hcamem_obtain(region, nid, &chunks);
 	if (!ret)
@@ -318,6 +352,7 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 		hcamem_discard(region, &chunks);
 		return ERR_PTR(ret);
 	}
+	hcamem_region_publish(region);
 	return region;
 }
 

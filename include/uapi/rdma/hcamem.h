@@ -39,6 +39,7 @@ enum hcamem_fork {
 #define HCAMEM_CAP_PAGES	(1ULL << 1)	/* pinnable mappings */
 #define HCAMEM_CAP_EXPORT	(1ULL << 2)	/* dma-buf export */
 #define HCAMEM_CAP_HUGE_PINNABLE (1ULL << 3)	/* get_user_pages() takes huge mappings too */
+#define HCAMEM_CAP_EVENTS	(1ULL << 4)	/* poll() and read() */
 
 /**
  * struct hcamem_info - HCAMEM_IOC_INFO: interface version, limits and usage.
@@ -75,7 +76,7 @@ struct hcamem_info {
  * EAGAIN over RLIMIT_MEMLOCK, summed over the user's processes, without
  * CAP_IPC_LOCK. EDQUOT over max_bytes or max_bytes_per_user. ENOMEM no memory,
  * the reserve, or the memory cgroup's limit. EINTR killed meanwhile. ENODEV
- * the HCA is gone. EOPNOTSUPP device memory must be bounced (confidential
+ * the HCA is gone. EBUSY the machine is about to hibernate. EOPNOTSUPP device memory must be bounced (confidential
  * guest). EBADF the node is not open for reading and writing. ENOSPC too many
  * regions created and not yet mapped.
  */
@@ -104,6 +105,29 @@ struct hcamem_export {
 	__u32 flags;		/* in: 0 */
 	__s32 fd;		/* out: the dma-buf */
 	__aligned_u64 offset;	/* out: of addr in the dma-buf */
+};
+
+/* hcamem_event.type */
+enum hcamem_event_type {
+	HCAMEM_EVENT_LOW = 1,		/* memory is getting short: give back what is idle */
+	HCAMEM_EVENT_CRITICAL = 2,	/* the OOM killer is near */
+	HCAMEM_EVENT_GONE = 3,		/* the HCA was removed; told once */
+};
+
+/**
+ * struct hcamem_event - what read() of the node returns, one at a time.
+ *
+ * poll() says POLLIN when there is one to read, and POLLHUP once the HCA is
+ * gone. read() waits for one unless the file is O_NONBLOCK; it returns 0 once
+ * the HCA is gone and that was told. An event that was not read yet is replaced
+ * by a later one; while memory stays short it is repeated once a second.
+ *
+ * Errors: EINVAL buffer too short. EAGAIN none, and O_NONBLOCK. EINTR, EFAULT.
+ */
+struct hcamem_event {
+	__u32 type;		/* enum hcamem_event_type */
+	__u32 reserved;		/* 0 */
+	__aligned_u64 wanted;	/* bytes, whole pages, that would end the shortage */
 };
 
 #define HCAMEM_IOC_INFO   _IOR(HCAMEM_IOC_MAGIC, 0, struct hcamem_info)

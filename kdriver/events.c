@@ -167,8 +167,9 @@ ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, 
 			return 0;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		ret = wait_event_interruptible(priv->wait, READ_ONCE(priv->pressure.type) ||
-							   READ_ONCE(priv->gone));
+		ret = wait_event_interruptible(priv->wait,
+					       READ_ONCE(priv->pressure.type) ||
+					       READ_ONCE(priv->gone));
 		if (ret)
 			return ret;
 	}

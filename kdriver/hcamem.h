@@ -22,8 +22,8 @@
  * reference goes.
  *
  * Lock order: mmap_lock -> leftovers lock -> regions lock; node->lock, the charge
- * lock and the events lock are leaves. No lock is held while memory is obtained, zeroed or copied, but
- * for the mmap_lock that bare mmap() runs under.
+ * lock and the events lock are leaves. No lock is held while memory is obtained,
+ * zeroed or copied, but for the mmap_lock that bare mmap() runs under.
  */
 #ifndef HCAMEM_H
 #define HCAMEM_H

@@ -76,9 +76,9 @@ struct hcamem_info {
  * EAGAIN over RLIMIT_MEMLOCK, summed over the user's processes, without
  * CAP_IPC_LOCK. EDQUOT over max_bytes or max_bytes_per_user. ENOMEM no memory,
  * the reserve, or the memory cgroup's limit. EINTR killed meanwhile. ENODEV
- * the HCA is gone. EBUSY the machine is about to hibernate. EOPNOTSUPP device memory must be bounced (confidential
- * guest). EBADF the node is not open for reading and writing. ENOSPC too many
- * regions created and not yet mapped.
+ * the HCA is gone. EBUSY the machine is about to hibernate. EOPNOTSUPP device
+ * memory must be bounced (confidential guest). EBADF the node is not open for
+ * reading and writing. ENOSPC too many regions created and not yet mapped.
  */
 struct hcamem_create {
 	__aligned_u64 size;	/* in: bytes; out: rounded up to whole pages */
@@ -96,7 +96,7 @@ struct hcamem_create {
  * keeps the whole region alive. The descriptor is close-on-exec.
  *
  * Errors: EINVAL length 0 or a range that is not wholly one mapped region of
- * this driver. EACCES the mapping may not be written. ENODEV the HCA is gone.
+ * this driver. EACCES the mapping may not be made writable. ENODEV the HCA is gone.
  * EBADF the node is not open for reading and writing. EMFILE, ENFILE, ENOMEM.
  */
 struct hcamem_export {

@@ -73,10 +73,17 @@ static vm_fault_t hcamem_fault_pmd(struct vm_fault *vmf, const struct hcamem_chu
 {
 	unsigned long start = vmf->address & PMD_MASK;
 	unsigned long back = (vmf->address - start) >> PAGE_SHIFT;
+	pmd_t pmd = READ_ONCE(*vmf->pmd);
 	struct page *page;
 
-	/* A page table in place means that smaller entries were made here before. */
-	if (!pmd_none(*vmf->pmd))
+	/*
+	 * Another thread may have mapped it since the fault: a huge entry must not
+	 * be taken for a page table. A page table stays, and means that smaller
+	 * entries were made here before.
+	 */
+	if (pmd_trans_huge(pmd))
+		return VM_FAULT_NOPAGE;
+	if (!pmd_none(pmd))
 		return VM_FAULT_FALLBACK;
 	if (start < vmf->vma->vm_start || vmf->vma->vm_end - start < PMD_SIZE)
 		return VM_FAULT_FALLBACK;

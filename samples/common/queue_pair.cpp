@@ -92,6 +92,8 @@ void completion_queue::sleep_for_event(milliseconds at_most) {
 
 ibv_wc completion_queue::wait(milliseconds timeout, const std::function<void()>& look_around,
                               const std::function<void()>& look_around_longer) {
+    // At every call: where each wait is short, none would ever get to look around.
+    throw_if_interrupted();
     ibv_wc completion{};
     const auto start = clock::now();
     auto next_look = start + look_around_interval;

@@ -27,7 +27,7 @@ include liballoc/build.mk
 include samples/build.mk
 include tests/build.mk
 
-.PHONY: all help setup demo test lint bench install modules_install dkms-install uninstall clean
+.PHONY: all help setup demo test lint install modules_install dkms-install uninstall clean
 
 all: module library samples ## build the module, the library and the samples
 
@@ -49,9 +49,6 @@ lint: ## the static checks
 	tests/lint checkpatch $(BUILD)
 	tests/lint format $(BUILD)
 	tests/lint shell $(BUILD)
-
-bench: ## the benchmarks there are
-	@echo "no benchmarks are part of this version" >&2; exit 1
 
 install: library samples ## the library, its headers and the samples, to DESTDIR PREFIX
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin \

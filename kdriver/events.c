@@ -31,6 +31,7 @@ static DECLARE_DELAYED_WORK(hcamem_pressure, hcamem_pressure_work);
 
 /* The same level is not said again sooner; while it lasts, it is. */
 #define HCAMEM_REPEAT HZ
+#define HCAMEM_LOOK (HZ / 10)
 
 /* Only of the work. */
 static u32 hcamem_level;		/* 0 or enum hcamem_event_type */
@@ -103,21 +104,27 @@ static void hcamem_pressure_work(struct work_struct *work)
 		schedule_delayed_work(&hcamem_pressure, HCAMEM_REPEAT);
 }
 
-/* Look at the thresholds soon. Reclaim calls this thousands of times a second. */
-static void hcamem_look(void)
+/*
+ * Look at the thresholds, ten times a second at most. Reclaim calls this
+ * thousands of times a second; obtaining a region calls it too, since memory may
+ * be short without anybody reclaiming yet.
+ */
+void hcamem_events_look(void)
 {
 	static unsigned long looked;
 	unsigned long last = READ_ONCE(looked);
 
-	if (last && time_before(jiffies, last + HZ / 10))
+	if (last && time_before(jiffies, last + HCAMEM_LOOK)) {
+		schedule_delayed_work(&hcamem_pressure, HCAMEM_LOOK);
 		return;
+	}
 	WRITE_ONCE(looked, jiffies);
 	mod_delayed_work(system_wq, &hcamem_pressure, 0);
 }
 
 static unsigned long hcamem_shrink_count(struct shrinker *shrinker, struct shrink_control *control)
 {
-	hcamem_look();
+	hcamem_events_look();
 	return SHRINK_EMPTY;
 }
 
@@ -128,7 +135,7 @@ static unsigned long hcamem_shrink_scan(struct shrinker *shrinker, struct shrink
 
 static int hcamem_oom(struct notifier_block *block, unsigned long unused, void *freed)
 {
-	hcamem_look();
+	hcamem_events_look();
 	return NOTIFY_OK;
 }
 

@@ -107,6 +107,7 @@ void hcamem_events_exit(void);
 void hcamem_events_open(struct hcamem_file *file);
 void hcamem_events_close(struct hcamem_file *file);
 void hcamem_events_gone(struct hcamem_node *node);
+void hcamem_events_look(void);
 ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, loff_t *offset);
 __poll_t hcamem_events_poll(struct file *file, struct poll_table_struct *table);
 

@@ -353,6 +353,7 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 		return ERR_PTR(ret);
 	}
 	hcamem_region_publish(region);
+	hcamem_events_look();
 	return region;
 }
 

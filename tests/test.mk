@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# `make test`: builds everything with all processors, runs the steps one after the
-# other, and sums up. A step is NAME=COMMAND, see tests/run; the name begins with
+# `make test`: builds everything with all processors, runs the steps two at a
+# time, and sums up. A step is NAME=COMMAND, see tests/run; the name begins with
 # what it ran on, since the table of requirements is by kernel.
 
 JOBS ?= $(shell nproc)
@@ -18,9 +18,13 @@ rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabu
 	--results $(RESULTS)/$(1)-rxe -- tests/rxe/run $(BUILD)/tests/rxe_tests --gtest_brief=1 \
 	--gtest_output=json:/run/hcamem/results/$(1)-rxe.json'
 
+# Swap, little memory, NUMA nodes: boots of their own.
+stability_step = '$(1)-$(2)=BUILD=$(BUILD) tests/guest/stability/run $(1) $(2) $(RESULTS)/$(1)-$(2)'
+
 # With dma-bufs everything; without them what is different then.
 DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests registration_tests sample_tests unit_tests
-STOCK_PROGRAMS := registration_tests sample_tests
+STOCK_PROGRAMS := registration_tests \
+	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*"
 
 TEST_STEPS = \
 	'host-headers=tests/unit/check-headers "$(CC)" "$(CXX)" $(HCAMEM_HEADERS) && tests/unit/check-abi $(HCAMEM_LIB) include/hcamem.h' \
@@ -35,7 +39,8 @@ TEST_STEPS = \
 	'host-runner=tests/runner/selftest/run $(KERNELS)' \
 	$(foreach k,$(KERNELS),$(call rxe_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),dmabuf,$(DMABUF_PROGRAMS))) \
-	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS)))
+	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS))) \
+	$(foreach k,$(KERNELS),$(call stability_step,$(k),swap) $(call stability_step,$(k),numa))
 
 .PHONY: run-test
 run-test:

@@ -34,6 +34,8 @@ IMPORTER_PROBES := $(wildcard tests/guest/importer/probes/*.c) \
 	kdriver/probes/control.c kdriver/probes/import_ns_token.c
 IMPORTERS := $(foreach k,$(KERNELS),$(BUILD)/tests/importer/$(k)/hcamem_importer.ko)
 
+include tests/guest/stability/build.mk
+
 .PHONY: guest-tests
 guest-tests: $(GUEST_PROGRAMS) $(IMPORTERS) module module-inject
 

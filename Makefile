@@ -25,11 +25,12 @@ CXXFLAGS += $(OPT) -std=c++20 $(WARN)
 include kdriver/build.mk
 include liballoc/build.mk
 include samples/build.mk
+include tools/build.mk
 include tests/build.mk
 
 .PHONY: all help setup demo test lint bench install modules_install dkms-install uninstall clean
 
-all: module library samples ## build the module, the library and the samples
+all: module library samples tools ## build the module, the library, the samples and hcamemctl
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

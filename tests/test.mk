@@ -19,7 +19,7 @@ rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabu
 	--gtest_output=json:/run/hcamem/results/$(1)-rxe.json'
 
 # With dma-bufs everything; without them what is different then.
-DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests registration_tests sample_tests unit_tests
+DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests ctl_tests registration_tests sample_tests unit_tests
 STOCK_PROGRAMS := registration_tests sample_tests
 
 TEST_STEPS = \

@@ -3,18 +3,25 @@
 #ifndef HCAMEMCTL_COMMANDS_HPP
 #define HCAMEMCTL_COMMANDS_HPP
 
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
 #include "failure.hpp"
-#include "options.hpp"
 
 namespace ctl {
 
-/// Version of the JSON that list, show and limits write; grows when a member
-/// changes its meaning or goes, not when one is added.
-constexpr int json_version = 1;
+struct command_options {
+    bool json = false;
+    // Of show only.
+    std::optional<std::string> node; ///< as given: name or path of a node, or an HCA
+    std::optional<pid_t> pid;
+    std::optional<uid_t> uid;
+};
 
 exit_code list(const command_options& options);
 exit_code show(const command_options& options);
-exit_code limits(const command_options& options);
 exit_code watch(const command_options& options);
 
 } // namespace ctl

@@ -13,7 +13,7 @@ enum class exit_code {
     success = 0,
     failed = 1,     ///< could not be done
     usage = 2,      ///< wrong arguments
-    absent = 3,     ///< the module, node, HCA or user asked for does not exist
+    absent = 3,     ///< the module, node or user asked for does not exist
     incomplete = 4, ///< done, but a part of the answer is missing
 };
 

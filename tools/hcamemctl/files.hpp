@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +17,6 @@ namespace ctl {
 /// Owns a file descriptor; -1 owns nothing.
 class unique_fd {
   public:
-    unique_fd() = default;
     explicit unique_fd(int fd) : fd_(fd) {}
     unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
     unique_fd& operator=(unique_fd&& other) noexcept {
@@ -37,37 +35,27 @@ class unique_fd {
     [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
 
   private:
-    int fd_ = -1;
+    int fd_;
 };
 
 /// What reading a file gave: its whole text, or an errno and no text.
 struct file_text {
     std::string text;
     int error = 0;
-    [[nodiscard]] explicit operator bool() const { return error == 0; }
 };
+file_text read_file(const std::string& path);
 
-/// Reads a file, relative to the folder if one is given.
-file_text read_file(const std::string& path, int folder = -1);
+/// Names in a folder, in no order; none of a folder that cannot be read or goes meanwhile.
+std::vector<std::string> names_in(const std::string& folder);
 
-/// Writes with one write(); 0 or the errno.
-int write_file(const std::string& path, std::string_view text);
+/// Without their newlines; they are parts of the text.
+std::vector<std::string_view> lines_of(std::string_view text);
 
-/// Names in a folder without "." and "..", in no order; 0 or the errno. What
-/// the caller does with a name may make others come and go.
-int list_folder(const std::string& path, std::vector<std::string>& names, int folder = -1);
+/// Value of the first line "NAME:   value", "" if there is none.
+std::string_view field(std::string_view text, std::string_view name);
 
-/// Calls with each line, without its newline.
-void for_each_line(std::string_view text, const std::function<void(std::string_view)>& line);
-
-/// Without white space at its end.
-std::string_view trimmed(std::string_view text);
-
-/// The whole text as a number; nothing if it is anything else.
+/// The whole text, but white space around it, as a number; nothing if it is anything else.
 std::optional<std::uint64_t> parse_number(std::string_view text, int base = 10);
-
-/// A kernel file that holds one number.
-std::optional<std::uint64_t> read_number(const std::string& path);
 
 } // namespace ctl
 

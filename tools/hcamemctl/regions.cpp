@@ -1,111 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "regions.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <limits>
 #include <map>
+#include <sstream>
 
+#include "failure.hpp"
 #include "files.hpp"
 
 namespace ctl {
 
 namespace {
 
-/// seq_escape() of the kernel: a backslash and three octal digits.
+constexpr std::uint64_t second_ns = 1'000'000'000;
+const std::string path = "/sys/kernel/debug/hcamem/regions";
+
+/// seq_escape_mem() of the kernel: a backslash and three octal digits.
 std::string unescape(std::string_view text) {
     std::string plain;
     while (!text.empty()) {
-        const auto code =
-            text.size() >= 4 && text[0] == '\\' ? parse_number(text.substr(1, 3), 8) : std::nullopt;
-        if (code && *code <= 0xff) {
-            plain += static_cast<char>(static_cast<unsigned char>(*code));
-            text.remove_prefix(4);
-        } else {
-            plain += text[0];
-            text.remove_prefix(1);
-        }
+        const bool escaped = text[0] == '\\' && text.size() >= 4;
+        const auto code = escaped ? parse_number(text.substr(1, 3), 8) : std::nullopt;
+        plain += code ? static_cast<char>(*code) : text[0];
+        text.remove_prefix(code ? 4 : 1);
     }
     return plain;
 }
 
 /// "4194304x16 65536x3"
-std::optional<std::vector<chunk_run>> parse_chunks(std::string_view text) {
+std::vector<chunk_run> parse_chunks(const std::string& text) {
     std::vector<chunk_run> chunks;
-    while (!text.empty()) {
-        const auto end = std::min(text.find(' '), text.size());
-        const std::string_view one = text.substr(0, end);
-        const auto cross = one.find('x');
-        if (cross == std::string_view::npos) {
-            return std::nullopt;
-        }
-        const auto bytes = parse_number(one.substr(0, cross));
-        const auto count = parse_number(one.substr(cross + 1));
-        if (!bytes || !count) {
-            return std::nullopt;
-        }
-        chunks.push_back({*bytes, *count});
-        text.remove_prefix(std::min(end + 1, text.size()));
+    std::istringstream words(text);
+    chunk_run run;
+    for (char cross = 0; words >> run.bytes >> cross >> run.count;) {
+        chunks.push_back(run);
     }
     return chunks;
 }
 
-using field_map = std::map<std::string_view, std::string_view>;
-
-template <class Number>
-bool take(const field_map& fields, const char* name, Number& to) {
-    const auto field = fields.find(name);
-    if (field == fields.end()) {
-        return false;
+/// A line of "name=value"; the last value, chunks, may have blanks. Throws for what is
+/// missing, and passes over what is not known.
+region_info parse_region(const std::string& line) {
+    std::map<std::string, std::string> fields;
+    const auto last = line.find(" chunks=");
+    std::istringstream words(line.substr(0, last));
+    for (std::string word; words >> word;) {
+        const auto equals = word.find('=');
+        fields[word.substr(0, equals)] = word.substr(equals + 1);
     }
-    const auto value = parse_number(field->second);
-    if (!value || *value > std::numeric_limits<Number>::max()) {
-        return false;
-    }
-    to = static_cast<Number>(*value);
-    return true;
+    const auto number = [&fields](const char* name) { return std::stoull(fields.at(name)); };
+    region_info region;
+    region.id = number("region");
+    region.node = fields.at("node");
+    region.uid = static_cast<uid_t>(number("uid"));
+    region.pid = static_cast<pid_t>(number("pid"));
+    region.command = unescape(fields.at("comm"));
+    region.created = number("created");
+    region.bytes = number("bytes");
+    region.charged = number("charged");
+    region.mapping = fields.at("mapping");
+    region.fork = fields.at("fork");
+    region.mappings = number("mappings");
+    region.dma_bufs = number("dma_bufs");
+    region.chunks = parse_chunks(line.substr(last + std::strlen(" chunks=")));
+    return region;
 }
 
-bool take(const field_map& fields, const char* name, std::string& to) {
-    const auto field = fields.find(name);
-    if (field != fields.end()) {
-        to = field->second;
-    }
-    return field != fields.end();
-}
-
-/// Where debugfs is mounted, "" if it is not. The list of mounts is readable for all.
-std::string debugfs() {
-    std::string folder;
-    const file_text mounts = read_file("/proc/self/mounts");
-    for_each_line(mounts.text, [&folder](std::string_view line) {
-        const auto start = line.find(' ') + 1;
-        const auto end = line.find(' ', start);
-        if (end != std::string_view::npos && line.substr(end).starts_with(" debugfs ")) {
-            folder = unescape(line.substr(start, end - start));
-        }
-    });
-    return folder;
-}
-
-missing_part why_not(const std::string& folder, int error) {
-    missing_part missing{"regions and who obtained them", {}, {}};
-    if (folder.empty()) {
-        missing.reason = "debugfs is not mounted";
-        missing.remedy = "mount it, as root, with 'mount -t debugfs none /sys/kernel/debug'";
-    } else if (error == EACCES || error == EPERM) {
-        missing.reason = "only root may read " + folder + "/hcamem/regions";
-        missing.remedy = "run hcamemctl as root";
-    } else {
-        missing.reason = folder + "/hcamem/regions: " + std::strerror(error);
-        missing.remedy = "see that kernel and module have debugfs";
-    }
-    return missing;
+/// The module reports the kernel's own pids; other namespaces have other inodes than
+/// PROC_PID_INIT_INO.
+bool in_first_pid_namespace() {
+    constexpr ino_t first = 0xEFFFFFFC;
+    struct stat status {};
+    return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == first;
 }
 
 } // namespace
+
+const char* to_string(creator_state creator) {
+    return creator == creator_state::alive  ? "alive"
+           : creator == creator_state::dead ? "dead"
+                                            : "unknown";
+}
 
 const char* region_info::state() const {
     if (mappings != 0) {
@@ -117,79 +97,55 @@ const char* region_info::state() const {
     return chunks.empty() ? "leftover" : "unmapped";
 }
 
-std::optional<std::uint64_t> region_info::age_seconds() const {
-    constexpr std::uint64_t second = 1'000'000'000;
+std::uint64_t region_info::age_seconds() const {
     timespec now{};
-    if (!created || clock_gettime(CLOCK_BOOTTIME, &now) != 0) {
-        return std::nullopt;
-    }
+    clock_gettime(CLOCK_BOOTTIME, &now);
     const auto seconds = static_cast<std::uint64_t>(now.tv_sec);
-    return seconds - std::min(seconds, *created / second);
+    return seconds - std::min(seconds, created / second_ns);
 }
 
-std::optional<region_info> parse_region(std::string_view line) {
-    field_map fields;
-    while (!line.empty()) {
-        const auto equals = line.find('=');
-        if (equals == std::string_view::npos) {
-            return std::nullopt;
-        }
-        const std::string_view name = line.substr(0, equals);
-        line.remove_prefix(equals + 1);
-        // The one value with blanks in it is the last.
-        const auto end = name == "chunks" ? line.size() : std::min(line.find(' '), line.size());
-        fields[name] = line.substr(0, end);
-        line.remove_prefix(std::min(end + 1, line.size()));
+creator_state region_info::creator() const {
+    if (!in_first_pid_namespace()) {
+        return creator_state::unknown;
     }
-    region_info region;
-    std::string command;
-    std::string chunk_list;
-    if (!take(fields, "region", region.id) || !take(fields, "node", region.node) ||
-        !take(fields, "uid", region.uid) || !take(fields, "pid", region.pid) ||
-        !take(fields, "bytes", region.bytes) || !take(fields, "charged", region.charged) ||
-        !take(fields, "mapping", region.mapping) || !take(fields, "fork", region.fork) ||
-        !take(fields, "mappings", region.mappings) || !take(fields, "dma_bufs", region.dma_bufs) ||
-        !take(fields, "comm", command) || !take(fields, "chunks", chunk_list)) {
-        return std::nullopt;
+    const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat").text;
+    // The command may hold anything, but nothing after it holds a parenthesis. What
+    // follows are the fields of proc(5) from number 3 on.
+    std::istringstream words(stat.substr(stat.rfind(')') + 1));
+    std::vector<std::string> fields(3);
+    for (std::string word; words >> word;) {
+        fields.push_back(word);
     }
-    if (std::uint64_t created = 0; take(fields, "created", created)) {
-        region.created = created;
+    if (fields.size() <= 22) {
+        return creator_state::dead;
     }
-    region.command = unescape(command);
-    auto chunks = parse_chunks(chunk_list);
-    if (!chunks) {
-        return std::nullopt;
-    }
-    region.chunks = std::move(*chunks);
-    return region;
+    const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    const std::uint64_t started = std::stoull(fields[22]) * (second_ns / ticks);
+    // A dead main thread may still have living company.
+    const bool ended = (fields[3] == "Z" || fields[3] == "X") && std::stoull(fields[20]) <= 1;
+    // Two processes cannot have had the pid at once: one that was there when the
+    // region was obtained is the one that obtained it.
+    return ended || started > created ? creator_state::dead : creator_state::alive;
 }
 
-region_list read_regions(missing_parts& missing) {
-    const std::string folder = debugfs();
-    const file_text file =
-        folder.empty() ? file_text{{}, ENOENT} : read_file(folder + "/hcamem/regions");
-    if (!file) {
-        missing.push_back(why_not(folder, file.error));
-        return {};
+std::optional<std::vector<region_info>> read_regions(std::vector<std::string>& missing) {
+    const file_text file = read_file(path);
+    if (file.error != 0) {
+        missing.push_back("the regions and who obtained them: " + path + ": " +
+                          std::strerror(file.error) +
+                          (file.error == ENOENT ? "; mount it, as root, with "
+                                                  "'mount -t debugfs none /sys/kernel/debug'"
+                                                : "; run hcamemctl as root"));
+        return std::nullopt;
     }
-    // By id: the kernel may give a region twice if others go meanwhile.
-    std::map<std::uint64_t, region_info> by_id;
-    std::size_t strange = 0;
-    for_each_line(file.text, [&](std::string_view line) {
-        if (auto region = parse_region(line)) {
-            by_id[region->id] = std::move(*region);
-        } else {
-            ++strange;
+    std::vector<region_info> regions;
+    for (const std::string_view line : lines_of(file.text)) {
+        try {
+            regions.push_back(parse_region(std::string(line)));
+        } catch (const std::logic_error&) {
+            throw failure(exit_code::failed,
+                          path + " is not understood; is the loaded module of the same version?");
         }
-    });
-    if (strange != 0) {
-        missing.push_back({std::to_string(strange) + " regions",
-                           "their lines in " + folder + "/hcamem/regions are not understood",
-                           "install module and hcamemctl of the same version"});
-    }
-    region_list regions{true, {}};
-    for (auto& [id, region] : by_id) {
-        regions.list.push_back(std::move(region));
     }
     return regions;
 }

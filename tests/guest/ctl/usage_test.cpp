@@ -29,15 +29,11 @@ class NoModule {
 } // namespace
 
 TEST(CtlUsage, help_and_version) {
-    for (const auto& arguments : {std::vector<std::string>{"--help"},
-                                  {"-h"},
-                                  {"help"},
-                                  {"show", "--help"},
-                                  {"limits", "max_bytes=1", "-h"}}) {
+    for (const auto& arguments : {std::vector<std::string>{"--help"}, {"-h"}, {"show", "--help"}}) {
         const Outcome outcome = hcamemctl(arguments);
         EXPECT_EQ(outcome.status, 0);
         EXPECT_EQ(outcome.err, "");
-        for (const char* word : {"list", "show", "limits", "watch", "--json", "Exit status"}) {
+        for (const char* word : {"list", "show", "watch", "--json", "Exit status"}) {
             EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
         }
     }
@@ -54,27 +50,20 @@ TEST(CtlUsage, wrong_arguments_are_named) {
                                   {"show", "--pid", "lost"},
                                   {"show", "--pid", "0"},
                                   {"show", "--pid=-7"},
-                                  {"show", "--node="},
                                   {"show", "--json=lost"},
-                                  {"show", "max_bytes=1"},
-                                  {"show", "--node", "0", "--hca", "rxe0"},
-                                  {"watch", "--force"}}) {
+                                  {"show", "lost"},
+                                  {"watch", "--node", "hcamem0"}}) {
         const Outcome outcome = hcamemctl(arguments);
         EXPECT_EQ(outcome.status, 2) << outcome.err;
         EXPECT_EQ(outcome.out, "");
         EXPECT_NE(outcome.err.find("see 'hcamemctl --help'"), std::string::npos) << outcome.err;
-        EXPECT_EQ(outcome.err.find("hcamemctl: "), 0U) << outcome.err;
     }
 }
 
 TEST(CtlUsage, without_the_module_every_command_says_how_to_load_it) {
     const NoModule no_module;
-    for (const auto& arguments : {std::vector<std::string>{"list"},
-                                  {"list", "--json"},
-                                  {"show"},
-                                  {"limits"},
-                                  {"limits", "max_bytes=1M"},
-                                  {"watch"}}) {
+    for (const auto& arguments :
+         {std::vector<std::string>{"list"}, {"list", "--json"}, {"show"}, {"watch"}}) {
         const Outcome outcome = hcamemctl(arguments);
         EXPECT_EQ(outcome.status, 3);
         EXPECT_EQ(outcome.out, "");

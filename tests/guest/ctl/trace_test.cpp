@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <regex>
 
 #include "guest/importer/importer.hpp"
 #include "support/guest.hpp"
@@ -105,6 +106,24 @@ TEST(Trace, every_refusal_with_the_limit_that_refused) {
     check(traced[0], {"RLIMIT_MEMLOCK", 64 * KiB, MiB, EAGAIN});
     for (std::size_t i = 0; i < std::size(refusals); ++i) {
         check(traced[i + 1], refusals[i]);
+    }
+}
+
+TEST(Trace, what_is_printed_can_be_filtered_by_the_same_name) {
+    for (const char* event : {"hcamem_region_create", "hcamem_region_destroy", "hcamem_export",
+                              "hcamem_attach", "hcamem_charge_refused", "hcamem_event"}) {
+        const std::string format =
+            read_text(std::string("/sys/kernel/tracing/events/hcamem/") + event + "/format");
+        const auto printed = format.find("print fmt: ");
+        const std::regex name("([a-z]+)=%");
+        std::size_t names = 0;
+        for (std::sregex_iterator at(format.begin() + static_cast<std::ptrdiff_t>(printed),
+                                     format.end(), name);
+             at != std::sregex_iterator(); ++at, ++names) {
+            const std::regex field("field:[^;]* " + (*at)[1].str() + "(\\[\\d+\\])?;");
+            EXPECT_TRUE(std::regex_search(format, field)) << event << ' ' << (*at)[1];
+        }
+        EXPECT_GT(names, 0U) << format;
     }
 }
 

@@ -42,6 +42,8 @@ void hcamem_events_open(struct hcamem_file *file)
 	init_waitqueue_head(&file->wait);
 	spin_lock(&hcamem_events_lock);
 	list_add(&file->entry, &hcamem_event_files);
+	/* The HCA may have gone, and the others been told, since open() looked. */
+	file->gone = hcamem_node_gone(file->node);
 	spin_unlock(&hcamem_events_lock);
 }
 

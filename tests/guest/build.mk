@@ -84,5 +84,7 @@ $(BUILD)/tests/importer/%/hcamem_importer.ko: $(IMPORTER_SOURCES) $(IMPORTER_PRO
 	@$(MAKE) --no-print-directory -C "$$(tests/runner/kernels --headers $*)" M=$(abspath $(@D))/src modules
 	@cp $(@D)/src/hcamem_importer.ko $@
 
+include tests/guest/ctl/build.mk
+
 -include $(REGISTRATION_TEST_OBJECTS:.o=.d) $(INJECT_TEST_OBJECTS:.o=.d)
 -include $(DRIVER_TEST_OBJECTS:.o=.d) $(DRIVER_TEST32_OBJECTS:.o=.d)

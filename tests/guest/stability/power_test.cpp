@@ -18,6 +18,7 @@ namespace {
 /// 0 or the errno of asking for this sleep state, to be ended by the test level "freezer".
 int sleep_to(const char* state) {
     write_text("/sys/power/pm_test", "freezer");
+    write_text("/sys/module/suspend/parameters/pm_test_delay", "1"); // seconds asleep
     const UniqueFd fd(must(open("/sys/power/state", O_WRONLY | O_CLOEXEC), "/sys/power/state"));
     const int error = write(fd.get(), state, std::strlen(state)) < 0 ? errno : 0;
     write_text("/sys/power/pm_test", "none");

@@ -16,24 +16,18 @@
 #include "../../support/guest.hpp"
 #include "../../support/node.hpp"
 #include "../importer/importer.hpp"
+#include "inject_module.hpp"
 
 using namespace support;
 
 namespace {
 
-constexpr const char* parameters = "/sys/module/hcamem/parameters/";
+constexpr const char* parameters = inject_parameters;
 // Large, middle and single chunks.
 constexpr std::size_t region_bytes = 6 * MiB + 64 * KiB + page_size;
 
-class Injection : public testing::Test {
+class Injection : public OnInjectModule<testing::Test> {
   protected:
-    static void SetUpTestSuite() {
-        must_shell("rmmod hcamem && insmod " + environment("HCAMEM_INJECT_MODULE"));
-    }
-    static void TearDownTestSuite() {
-        must_shell("rmmod hcamem && insmod " + environment("HCAMEM_MODULE"));
-    }
-
     static std::string last_failure() {
         auto text = read_text(std::string(parameters) + "inject_last");
         return text.substr(0, text.find('\n'));

@@ -66,7 +66,7 @@ static void hcamem_raise(u32 type, u64 wanted)
 	list_for_each_entry(file, &hcamem_event_files, entry) {
 		file->pressure.type = type;
 		file->pressure.wanted = wanted;
-		wake_up_interruptible_poll(&file->wait, EPOLLIN);
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 	}
 	spin_unlock(&hcamem_events_lock);
 }
@@ -82,7 +82,7 @@ void hcamem_events_gone(struct hcamem_node *node)
 		if (file->node != node)
 			continue;
 		file->gone = true;
-		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLHUP);
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 	}
 	spin_unlock(&hcamem_events_lock);
 }

@@ -37,13 +37,16 @@ static DECLARE_DELAYED_WORK(hcamem_pressure, hcamem_pressure_work);
 static u32 hcamem_level;		/* 0 or enum hcamem_event_type */
 static unsigned long hcamem_level_said;	/* jiffies */
 
+/*
+ * The HCA may have gone since the file was allowed: either hcamem_events_gone()
+ * finds the file on the list, or the file finds the HCA gone.
+ */
 void hcamem_events_open(struct hcamem_file *file)
 {
 	init_waitqueue_head(&file->wait);
 	spin_lock(&hcamem_events_lock);
-	list_add(&file->entry, &hcamem_event_files);
-	/* The HCA may have gone, and the others been told, since open() looked. */
 	file->gone = hcamem_node_gone(file->node);
+	list_add(&file->entry, &hcamem_event_files);
 	spin_unlock(&hcamem_events_lock);
 }
 
@@ -64,7 +67,7 @@ static void hcamem_raise(u32 type, u64 wanted)
 	list_for_each_entry(file, &hcamem_event_files, entry) {
 		file->pressure.type = type;
 		file->pressure.wanted = wanted;
-		wake_up_interruptible_poll(&file->wait, EPOLLIN);
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 	}
 	spin_unlock(&hcamem_events_lock);
 }
@@ -80,7 +83,7 @@ void hcamem_events_gone(struct hcamem_node *node)
 		if (file->node != node)
 			continue;
 		file->gone = true;
-		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLHUP);
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 	}
 	spin_unlock(&hcamem_events_lock);
 }
@@ -144,10 +147,10 @@ static int hcamem_oom(struct notifier_block *block, unsigned long unused, void *
 static struct shrinker *hcamem_shrinker;
 static struct notifier_block hcamem_oom_notifier = { .notifier_call = hcamem_oom };
 
-/* What is next to be read; false if there is nothing. */
-static bool hcamem_event_take(struct hcamem_file *file, struct hcamem_event *event)
+/* Take what is next to be read: 1; -EAGAIN if there is none yet, 0 if none will come. */
+static int hcamem_event_take(struct hcamem_file *file, struct hcamem_event *event)
 {
-	bool found = true;
+	int ret = 1;
 
 	spin_lock(&hcamem_events_lock);
 	if (file->gone && !file->gone_read) {
@@ -157,10 +160,10 @@ static bool hcamem_event_take(struct hcamem_file *file, struct hcamem_event *eve
 		*event = file->pressure;
 		file->pressure.type = 0;
 	} else {
-		found = false;
+		ret = file->gone ? 0 : -EAGAIN;
 	}
 	spin_unlock(&hcamem_events_lock);
-	return found;
+	return ret;
 }
 
 ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, loff_t *offset)
@@ -171,9 +174,7 @@ ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, 
 
 	if (size < sizeof(event))
 		return -EINVAL;
-	while (!hcamem_event_take(priv, &event)) {
-		if (READ_ONCE(priv->gone))
-			return 0;
+	while ((ret = hcamem_event_take(priv, &event)) == -EAGAIN) {
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
 		ret = wait_event_interruptible(priv->wait,
@@ -182,6 +183,8 @@ ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, 
 		if (ret)
 			return ret;
 	}
+	if (!ret)
+		return 0;
 	return copy_to_user(buffer, &event, sizeof(event)) ? -EFAULT : sizeof(event);
 }
 

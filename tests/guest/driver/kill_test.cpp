@@ -18,7 +18,7 @@ using namespace support;
 namespace {
 
 constexpr rlim_t limit = 256 * MiB;
-constexpr int kills = 50;
+constexpr int kills = 70; // of each kind: more than 200 in all
 
 /// What must be the same after the kills as before them.
 class Kill : public testing::Test {

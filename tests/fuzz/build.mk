@@ -4,18 +4,25 @@
 FUZZ_OBJECTS := $(call guest_objects,$(filter-out %_test.cpp,$(wildcard tests/fuzz/*.cpp)) \
 	$(patsubst %,tests/support/%.cpp,guest node child cgroup))
 FUZZ_TEST_OBJECTS := $(call guest_objects,$(wildcard tests/fuzz/*_test.cpp) \
-	$(patsubst %,tests/support/%.cpp,guest_main guest json process))
+	$(patsubst %,tests/support/%.cpp,guest_main guest process))
 FUZZ_PROGRAMS := $(addprefix $(BUILD)/tests/,hcamem_fuzz fuzz_tests)
 
 # For how long each of the two ways, without and with a memory cgroup, is fuzzed.
 FUZZ_SECONDS ?= 150
+FUZZ_RESULTS := $(BUILD)/results-fuzz
 
-.PHONY: fuzz fuzz-short
-fuzz: $(FUZZ_PROGRAMS) module ## five minutes of hostile calls on each kernel (FUZZ_SECONDS, HCAMEM_FUZZ_SEED)
-	@BUILD=$(BUILD) HCAMEM_FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(KERNELS)
+# $(call fuzz_step,SERIES). The guest has an environment of its own.
+fuzz_step = '$(1)-stock=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe stock \
+	--timeout 3600 --results $(FUZZ_RESULTS)/$(1)-stock -- env BUILD=$(BUILD) \
+	HCAMEM_FUZZ_SECONDS=$(FUZZ_SECONDS) $(if $(FUZZ_SEED),HCAMEM_FUZZ_SEED=$(FUZZ_SEED)) \
+	tests/guest/run fuzz_tests'
 
-fuzz-short: $(FUZZ_PROGRAMS) module
-	@BUILD=$(BUILD) HCAMEM_FUZZ_SECONDS=10 tests/fuzz/run $(KERNELS)
+.PHONY: fuzz
+fuzz: setup ## five minutes of hostile calls on each kernel (FUZZ_SECONDS, FUZZ_SEED)
+	@$(MAKE) -j$(JOBS) --no-print-directory $(FUZZ_PROGRAMS) module kernels
+	@tests/run $(FUZZ_RESULTS) $(foreach k,$(KERNELS),$(call fuzz_step,$(k)))
+	@grep -h ' operations done' $(FUZZ_RESULTS)/*.log
+	@tests/summary $(FUZZ_RESULTS) docs/requirements.md $(BUILD)/requirements-fuzz.txt $(KERNELS)
 
 $(BUILD)/tests/hcamem_fuzz: $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)

@@ -6,10 +6,10 @@
 
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
-#include "guarded.hpp"
 #include "memory.hpp"
 #include "report.hpp"
 #include "support/child.hpp"
@@ -48,24 +48,9 @@ std::uintptr_t start_of(const support::Region& region) {
     return reinterpret_cast<std::uintptr_t>(region.data());
 }
 
-void check(std::uintptr_t start, Memory& memory) {
-    Random random(memory.key());
-    for (std::size_t page = 0; page < memory.pages(); ++page) {
-        if (const auto what = check_page(start + page * page_bytes, memory, page, random)) {
-            throw std::runtime_error(*what);
-        }
-    }
-}
-
-/// New memory must be zeros; it gets the words that name its pages.
-void fill(std::uintptr_t start, Memory& memory) {
-    check(start, memory);
-    for (std::size_t page = 0; page < memory.pages(); ++page) {
-        for (const Word& word : words_of_page(memory.key(), page, 1)) {
-            support::require(store(start + page * page_bytes + word.offset, word.value),
-                             "memory cannot be written");
-        }
-        memory.set_version(page, 1);
+void expect_nothing(const std::optional<std::string>& wrong) {
+    if (wrong) {
+        throw std::runtime_error(*wrong);
     }
 }
 
@@ -78,20 +63,20 @@ void round(unsigned number) {
     };
     Memory kept_memory = memory(1);
     const support::Region kept(node, region_bytes, {mapping, HCAMEM_FORK_POLICY_ZERO});
-    fill(start_of(kept), kept_memory);
+    expect_nothing(fill_new(start_of(kept), kept_memory));
     {
         const std::string heap(heap_bytes, static_cast<char>(number));
         Memory other_memory = memory(2);
         const support::Region other(node, region_bytes, {mapping, HCAMEM_FORK_POLICY_SHARE});
-        fill(start_of(other), other_memory);
+        expect_nothing(fill_new(start_of(other), other_memory));
         const support::UniqueFd dma_buf = node.export_range(other.data(), other.size());
         const Window window(dma_buf, other.size());
         usleep(1000);
-        check(window.start(), other_memory);
+        expect_nothing(check_all(window.start(), other_memory));
         support::require(heap.find_first_not_of(static_cast<char>(number)) == std::string::npos,
                          "ordinary memory has changed");
     }
-    check(start_of(kept), kept_memory);
+    expect_nothing(check_all(start_of(kept), kept_memory));
 }
 
 } // namespace

@@ -15,9 +15,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <string>
 
-#include "guarded.hpp"
 #include "operations.hpp"
 
 namespace fuzz {
@@ -207,11 +207,11 @@ Outcome reap_child(Process& process, Random& random) {
 
 void run_inherited(int node) {
     alarm(executed_seconds);
-    const auto end = [](const std::string& what) {
-        if (!what.empty()) {
-            Report::get().fail("executed program: " + what);
+    const auto end = [](const std::optional<std::string>& wrong) {
+        if (wrong) {
+            Report::get().fail("executed program: " + *wrong);
         }
-        _exit(what.empty() ? 0 : exit_wrong);
+        _exit(wrong ? exit_wrong : 0);
     };
     hcamem_info info{};
     if (ioctl(node, HCAMEM_IOC_INFO, &info) != 0) {
@@ -222,29 +222,13 @@ void run_inherited(int node) {
     if (mapped == MAP_FAILED) {
         const bool refused =
             errno == EAGAIN || errno == EDQUOT || errno == ENOMEM || errno == EPERM;
-        end(refused ? "" : text("mmap: ", std::strerror(errno)));
+        end(refused ? std::nullopt : std::optional(text("mmap: ", std::strerror(errno))));
     }
-    Random random(1);
     Memory memory(mix(static_cast<std::uint64_t>(getpid()), 1), bytes / page_bytes,
                   Memory::Kind::device, HCAMEM_FORK_POLICY_ZERO);
     const auto start = reinterpret_cast<std::uintptr_t>(mapped);
-    for (std::size_t page = 0; page < memory.pages(); ++page) {
-        if (const auto what = check_page(start + page * page_bytes, memory, page, random)) {
-            end(*what);
-        }
-        for (const Word& word : words_of_page(memory.key(), page, 1)) {
-            if (!store(start + page * page_bytes + word.offset, word.value)) {
-                end("memory cannot be written");
-            }
-        }
-        memory.set_version(page, 1);
-    }
-    for (std::size_t page = 0; page < memory.pages(); ++page) {
-        if (const auto what = check_page(start + page * page_bytes, memory, page, random)) {
-            end(*what);
-        }
-    }
-    end("");
+    const auto wrong = fill_new(start, memory);
+    end(wrong ? wrong : check_all(start, memory));
     _exit(0);
 }
 

@@ -155,6 +155,31 @@ std::optional<std::string> check_page(std::uintptr_t address, Memory& memory, st
     return check_word(address + other, 0, memory, page);
 }
 
+std::optional<std::string> check_all(std::uintptr_t start, Memory& memory) {
+    Random random(memory.key());
+    for (std::size_t page = 0; page < memory.pages(); ++page) {
+        if (auto wrong = check_page(start + page * page_bytes, memory, page, random)) {
+            return wrong;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> fill_new(std::uintptr_t start, Memory& memory) {
+    if (auto wrong = check_all(start, memory)) {
+        return wrong;
+    }
+    for (std::size_t page = 0; page < memory.pages(); ++page) {
+        for (const Word& word : words_of_page(memory.key(), page, 1)) {
+            if (!store(start + page * page_bytes + word.offset, word.value)) {
+                return text(hex(start + page * page_bytes), " cannot be written");
+            }
+        }
+        memory.set_version(page, 1);
+    }
+    return std::nullopt;
+}
+
 std::optional<std::string> check_copy(std::span<const unsigned char> bytes, const Memory& memory,
                                       std::size_t page, std::size_t offset) {
     const Version version = memory.version(page);

@@ -78,7 +78,13 @@ class Memory {
 std::optional<std::string> check_page(std::uintptr_t address, Memory& memory, std::size_t page,
                                       Random& random);
 
-/// The same for a copy of the page.
+/// All pages of memory that is mapped whole at an address.
+std::optional<std::string> check_all(std::uintptr_t start, Memory& memory);
+
+/// New memory, mapped whole, has to be zeros; its pages get the words that name them.
+std::optional<std::string> fill_new(std::uintptr_t start, Memory& memory);
+
+/// As check_page() for a copy of the page.
 std::optional<std::string> check_copy(std::span<const unsigned char> bytes, const Memory& memory,
                                       std::size_t page, std::size_t offset);
 

@@ -12,10 +12,6 @@ namespace fuzz {
 
 namespace {
 
-#ifndef MREMAP_DONTUNMAP
-constexpr int MREMAP_DONTUNMAP = 4;
-#endif
-
 /// 0 with errno set if it fails.
 std::uintptr_t move(Process& process, std::uintptr_t from, std::size_t old_bytes,
                     std::size_t new_bytes, int flags, std::uintptr_t to = 0) {

@@ -36,8 +36,8 @@ void Process::note(std::string_view name, std::initializer_list<std::uint64_t> a
 }
 
 void Process::wrong(const std::string& what) {
-    report_.fail(text("process ", setting_.number, " (pid ", getpid(), ", depth ", depth, ", step ",
-                      step_, "): ", what),
+    report_.fail(text("process ", setting_.number, ", number ", setting_.generation,
+                      " in its place, child depth ", depth, ", step ", step_, ": ", what),
                  setting_.number);
     _exit(exit_wrong);
 }
@@ -281,7 +281,7 @@ void Process::step() {
     if (step_ % 32 == 0) {
         verify_usage();
     }
-    if (setting_.spoil && step_ >= 100) {
+    if (setting_.spoil && step_ >= 30) {
         spoil(random);
     }
     ++step_;

@@ -61,6 +61,7 @@ struct Pipe {
 struct Setting {
     std::vector<std::string> nodes; ///< paths of the nodes
     std::size_t number = 0;         ///< of the process, and of its slot in the report
+    std::uint64_t generation = 0;   ///< how many were in its place before
     std::uint64_t stream = 0;       ///< all its random numbers come from this
     std::uint64_t memlock = 0;      ///< RLIMIT_MEMLOCK of the user, bytes
     std::uint64_t steps = 0;        ///< at most

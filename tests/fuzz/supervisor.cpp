@@ -34,7 +34,12 @@ using namespace std::chrono_literals;
 // No measure of speed: an emulated, instrumented kernel takes seconds for what takes milliseconds.
 constexpr auto stuck_after = 120s;
 constexpr auto grace = 20s;
-constexpr rlim_t most_tasks = 160; // of the fuzzing user
+constexpr auto patience = 300s; // for operations that come seldom
+
+constexpr uid_t fuzzing_user = 65534;
+constexpr uid_t bystanding_user = 1;
+constexpr std::uint64_t memlock = std::uint64_t{64} << 20; // of the fuzzing user, bytes
+constexpr rlim_t most_tasks = 160;
 constexpr rlim_t most_descriptors = 256;
 
 std::uint64_t oom_kills() {
@@ -97,6 +102,16 @@ std::string whereabouts(pid_t pid) {
 
 void on_alarm(int) {}
 
+/// The first operation that never succeeded, or null.
+const char* never_done(Report& report) {
+    for (std::size_t i = 0; i < operations().size(); ++i) {
+        if (report.tally(i).done == 0) {
+            return operations()[i].name;
+        }
+    }
+    return nullptr;
+}
+
 } // namespace
 
 Supervisor::Supervisor(const Options& options)
@@ -130,7 +145,7 @@ void Supervisor::start_bystander() {
     if (bystander_ == 0) {
         try {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            support::become({options_.bystander, bystander_memlock, std::nullopt});
+            support::become({bystanding_user, bystander_memlock, std::nullopt});
         } catch (const std::exception& error) {
             report_.fail(error.what());
             _exit(exit_wrong);
@@ -146,8 +161,9 @@ void Supervisor::start_worker(std::size_t number) {
         setting.nodes.push_back("/dev/infiniband/" + name);
     }
     setting.number = number;
+    setting.generation = worker.generation;
     setting.stream = mix(mix(options_.seed, number), worker.generation);
-    setting.memlock = options_.memlock;
+    setting.memlock = memlock;
     setting.steps = options_.steps;
     setting.mailbox = mailboxes_[number].read_end.get();
     for (const Mailbox& mailbox : mailboxes_) {
@@ -170,7 +186,7 @@ void Supervisor::start_worker(std::size_t number) {
         limit(RLIMIT_CORE, 0);
         limit(RLIMIT_NPROC, most_tasks);
         limit(RLIMIT_NOFILE, most_descriptors);
-        support::become({options_.uid, options_.memlock, std::nullopt});
+        support::become({fuzzing_user, memlock, std::nullopt});
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct sigaction action {};
         action.sa_handler = on_alarm; // ends a blocking read
@@ -235,12 +251,14 @@ void Supervisor::look_for_stuck() {
 
 void Supervisor::supervise() {
     const auto end = Clock::now() + std::chrono::seconds(options_.seconds);
+    const auto latest = end + patience;
     auto next_kill = Clock::now() + 500ms;
-    while (Clock::now() < end && !report_.stopping()) {
+    while (!report_.stopping() && Clock::now() < latest &&
+           (Clock::now() < end || never_done(report_) != nullptr)) {
         std::this_thread::sleep_for(20ms);
         take_ended();
         look_for_stuck();
-        if (Clock::now() > next_kill) {
+        if (workers_.size() > 1 && Clock::now() > next_kill) {
             const Worker& victim = workers_[random_.below(workers_.size())];
             if (victim.pid > 0) {
                 kill_fuzzer(victim.pid);
@@ -291,6 +309,14 @@ void Supervisor::check_out_of_memory() {
     }
 }
 
+/// A limit that nobody comes near shows nothing.
+void Supervisor::check_cgroup_limit() {
+    over_cgroup_limit_ = cgroup_ ? cgroup_->event("max") : 0;
+    if (cgroup_ && over_cgroup_limit_ == 0) {
+        report_.fail(text("the cgroup's limit of ", options_.memory_max, " bytes was never met"));
+    }
+}
+
 /// Not a byte is held, and all that the user may have can be had.
 void Supervisor::check_nothing_charged() {
     mailboxes_.clear(); // descriptors on their way
@@ -298,10 +324,10 @@ void Supervisor::check_nothing_charged() {
         report_.fail(text("all processes ended, and ", node_.total(), " bytes are still held, ",
                           total_before_, " before"));
     }
-    const support::Identity user{options_.uid, options_.memlock, std::nullopt};
+    const support::Identity user{fuzzing_user, memlock, std::nullopt};
     const auto attempt = [&] {
         return support::value_from_child(
-            user, [&] { return support::Region::attempt(support::Node(), options_.memlock); });
+            user, [&] { return support::Region::attempt(support::Node(), memlock); });
     };
     std::int64_t error = 0;
     if (!support::eventually([&] { return (error = attempt()) == 0; })) {
@@ -310,12 +336,56 @@ void Supervisor::check_nothing_charged() {
     }
 }
 
+/// That nothing went wrong means something only where something went on.
+void Supervisor::check_operations() {
+    if (report_.failures() != 0) {
+        return; // which ended it early
+    }
+    if (const char* name = never_done(report_)) {
+        report_.fail(text("the operation '", name, "' never succeeded"));
+    }
+    if (workers_.size() > 1 && kills_ == 0) {
+        report_.fail("no process was killed");
+    }
+}
+
 void Supervisor::check_end() {
+    check_operations();
+    check_cgroup_limit();
     check_out_of_memory();
     check_nothing_charged();
     if (report_.bystander_rounds() == 0) {
         report_.fail("the bystander did not get through a single round");
     }
+}
+
+void Supervisor::print() const {
+    std::uint64_t done = 0;
+    std::uint64_t refused = 0;
+    for (std::size_t i = 0; i < operations().size(); ++i) {
+        done += report_.tally(i).done;
+        refused += report_.tally(i).refused;
+    }
+    std::uint64_t processes = 0;
+    for (const Worker& worker : workers_) {
+        processes += worker.generation;
+    }
+    std::cout << "seed " << options_.seed << ": " << done << " operations done, " << refused
+              << " refused, by " << processes << " processes, " << kills_ << " of them killed; ";
+    if (cgroup_) {
+        std::cout << "cgroup's limit met " << over_cgroup_limit_ << " times, " << oom_kills_
+                  << " OOM kills; ";
+    }
+    std::cout << report_.bystander_rounds() << " rounds of the bystander\n";
+    for (std::size_t i = 0; i < report_.failures(); ++i) {
+        std::cout << "FAILED: " << report_.failure(i) << '\n';
+    }
+    if (report_.failures() != 0) {
+        std::cout << "again: hcamem_fuzz --seed " << options_.seed << " --processes "
+                  << options_.processes << " --steps " << options_.steps << " --memory-max "
+                  << options_.memory_max << '\n';
+    }
+    std::cout << std::flush;
 }
 
 bool Supervisor::run() {
@@ -327,9 +397,6 @@ bool Supervisor::run() {
     end_all();
     check_end();
     print();
-    if (!options_.json.empty()) {
-        write_json();
-    }
     return report_.failures() == 0;
 }
 

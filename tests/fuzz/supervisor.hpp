@@ -7,12 +7,12 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "options.hpp"
 #include "random.hpp"
 #include "report.hpp"
 #include "support/cgroup.hpp"
@@ -20,6 +20,15 @@
 #include "support/unique_fd.hpp"
 
 namespace fuzz {
+
+struct Options {
+    std::uint64_t seed = 0;
+    std::uint64_t seconds = 10;
+    std::size_t processes = 6;
+    std::uint64_t steps = 4000;   ///< of a process before another takes its place
+    std::uint64_t memory_max = 0; ///< memory.max of the fuzzers' cgroup, bytes; 0: no cgroup
+    bool spoil = false;           ///< break the memory once, to see it noticed
+};
 
 class Supervisor {
   public:
@@ -55,9 +64,10 @@ class Supervisor {
     void kill_fuzzer(pid_t pid);
     void check_end();
     void check_out_of_memory();
+    void check_cgroup_limit();
     void check_nothing_charged();
+    void check_operations();
     void print() const;
-    void write_json() const;
 
     Options options_;
     Report& report_;
@@ -67,6 +77,7 @@ class Supervisor {
     std::uint64_t oom_kills_before_;
     std::uint64_t oom_kills_ = 0; ///< of fuzzing processes, in their cgroup
     std::uint64_t kills_ = 0;
+    std::uint64_t over_cgroup_limit_ = 0; ///< times that the limit was met
     std::optional<support::MemoryCgroup> cgroup_;
     std::vector<Mailbox> mailboxes_;
     std::vector<Worker> workers_;

@@ -5,17 +5,15 @@
 FAIL_NTH_OBJECTS := $(call guest_objects,$(wildcard tests/sanitize/*.cpp) \
 	tests/guest/importer/importer.cpp $(GUEST_SUPPORT:%=tests/support/%.cpp))
 SANITIZE_RESULTS := $(BUILD)/results-sanitize
+# For how long each of the two ways, without and with a memory cgroup, is fuzzed.
 SANITIZE_SECONDS ?= 60
-# Instrumented, everything takes several times as long and an eighth more memory.
-SANITIZE_GUEST = BUILD=$(BUILD) tests/runner/guest --kernel sanitize --memory 4096 --timeout 5400
+SANITIZE_PROGRAMS ?= driver_tests driver_tests32 registration_tests inject_tests fail_nth_tests fuzz_tests
 
+# Instrumented, everything takes many times as long and an eighth more memory.
 SANITIZE_STEPS = \
-	'sanitize-dmabuf=$(SANITIZE_GUEST) --rxe dmabuf --results $(SANITIZE_RESULTS)/sanitize-dmabuf \
-		-- env BUILD=$(BUILD) tests/guest/run' \
-	'sanitize-fail-nth=$(SANITIZE_GUEST) --results $(SANITIZE_RESULTS)/sanitize-fail-nth \
-		-- env BUILD=$(BUILD) tests/guest/run fail_nth_tests' \
-	'sanitize-fuzz=$(SANITIZE_GUEST) --results $(SANITIZE_RESULTS)/sanitize-fuzz \
-		-- env BUILD=$(BUILD) HCAMEM_FUZZ_SECONDS=$(SANITIZE_SECONDS) tests/guest/run fuzz_tests'
+	'sanitize-dmabuf=BUILD=$(BUILD) tests/runner/guest --kernel sanitize --rxe dmabuf \
+		--memory 2560 --timeout 7200 --results $(SANITIZE_RESULTS)/sanitize-dmabuf -- \
+		env BUILD=$(BUILD) HCAMEM_FUZZ_SECONDS=$(SANITIZE_SECONDS) tests/guest/run $(SANITIZE_PROGRAMS)'
 
 SANITIZE_MODULES := $(BUILD)/kernel/sanitize/hcamem.ko $(BUILD)/kernel/sanitize/inject/hcamem.ko \
 	$(BUILD)/tests/importer/sanitize/hcamem_importer.ko
@@ -35,7 +33,7 @@ $(SANITIZE_MODULES): $(BUILD)/kernel/sanitize/release
 sanitize-programs: guest-tests $(FUZZ_PROGRAMS) $(BUILD)/tests/fail_nth_tests $(SANITIZE_MODULES)
 	@tests/rxe/build sanitize >/dev/null
 
-test-sanitize: ## the guest tests and the fuzzer on a kernel that checks itself (builds it once)
+test-sanitize: setup ## the guest tests and the fuzzer on a kernel that checks itself (builds it once)
 	@$(MAKE) --no-print-directory sanitize-kernel
 	@$(MAKE) -j$(JOBS) --no-print-directory sanitize-programs
 	@tests/run $(SANITIZE_RESULTS) $(SANITIZE_STEPS)

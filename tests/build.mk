@@ -2,7 +2,9 @@
 # The guest runner, soft-RoCE with dma-buf import, and all tests.
 
 include tests/unit/build.mk tests/guest/build.mk tests/demo/build.mk
+include tests/fuzz/build.mk
 include tests/test.mk
+include tests/sanitize/build.mk
 
 # The kernel series of guest-shell.
 KERNEL ?= 6.12

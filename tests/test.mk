@@ -6,7 +6,8 @@
 JOBS ?= $(shell nproc)
 RESULTS := $(BUILD)/results
 
-TEST_PROGRAMS := unit-tests unit-tests-sanitized sample-tests guest-tests rxe rxe-tests kernels
+TEST_PROGRAMS := unit-tests unit-tests-sanitized sample-tests guest-tests rxe rxe-tests kernels \
+	$(FUZZ_PROGRAMS)
 
 # $(call guest_step,SERIES,RXE,PROGRAMS). The library's own tests run there on the device.
 guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(2) \
@@ -27,7 +28,7 @@ stability_step = '$(1)-$(2)=BUILD=$(BUILD) tests/guest/stability/run $(1) $(2) $
 
 # With dma-bufs everything; without them what is different then.
 DMABUF_PROGRAMS := driver_tests driver_tests32 life_tests inject_tests ctl_tests \
-	registration_tests sample_tests unit_tests
+	registration_tests sample_tests unit_tests fuzz_tests
 STOCK_PROGRAMS := registration_tests \
 	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*"
 

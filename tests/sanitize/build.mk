@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# `make test-sanitize`: the guest tests, the fuzzer, and each allocation made to
+# fail, on a kernel with KASAN, lockdep, kmemleak and fault injection.
+
+FAIL_NTH_OBJECTS := $(call guest_objects,$(wildcard tests/sanitize/*.cpp) \
+	tests/guest/importer/importer.cpp $(GUEST_SUPPORT:%=tests/support/%.cpp))
+SANITIZE_RESULTS := $(BUILD)/results-sanitize
+# For how long each of the two ways, without and with a memory cgroup, is fuzzed.
+SANITIZE_SECONDS ?= 60
+SANITIZE_PROGRAMS ?= driver_tests driver_tests32 registration_tests inject_tests fail_nth_tests fuzz_tests
+
+# Instrumented, everything takes many times as long and an eighth more memory.
+SANITIZE_STEPS = \
+	'sanitize-dmabuf=BUILD=$(BUILD) tests/runner/guest --kernel sanitize --rxe dmabuf \
+		--memory 2560 --timeout 7200 --results $(SANITIZE_RESULTS)/sanitize-dmabuf -- \
+		env BUILD=$(BUILD) HCAMEM_FUZZ_SECONDS=$(SANITIZE_SECONDS) tests/guest/run $(SANITIZE_PROGRAMS)'
+
+SANITIZE_MODULES := $(BUILD)/kernel/sanitize/hcamem.ko $(BUILD)/kernel/sanitize/inject/hcamem.ko \
+	$(BUILD)/tests/importer/sanitize/hcamem_importer.ko
+
+.PHONY: sanitize-kernel sanitize-programs test-sanitize
+sanitize-kernel:
+	@tests/sanitize/kernel --image >/dev/null
+
+# What was built for another sanitizing kernel is built again.
+$(BUILD)/kernel/sanitize/release: sanitize-kernel
+	@mkdir -p $(@D)
+	@tests/sanitize/kernel --release >$@.new
+	@cmp -s $@.new $@ || cp $@.new $@
+
+$(SANITIZE_MODULES): $(BUILD)/kernel/sanitize/release
+
+sanitize-programs: guest-tests $(FUZZ_PROGRAMS) $(BUILD)/tests/fail_nth_tests $(SANITIZE_MODULES)
+	@tests/rxe/build sanitize >/dev/null
+
+test-sanitize: setup ## the guest tests and the fuzzer on a kernel that checks itself (builds it once)
+	@$(MAKE) --no-print-directory sanitize-kernel
+	@$(MAKE) -j$(JOBS) --no-print-directory sanitize-programs
+	@tests/run $(SANITIZE_RESULTS) $(SANITIZE_STEPS)
+	@tests/summary $(SANITIZE_RESULTS) docs/requirements.md $(BUILD)/requirements-sanitize.txt sanitize
+
+$(BUILD)/tests/fail_nth_tests: $(FAIL_NTH_OBJECTS)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CXX) $(LDFLAGS) $^ -lgtest -libverbs -pthread -o $@
+
+-include $(FAIL_NTH_OBJECTS:.o=.d)

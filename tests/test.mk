@@ -16,7 +16,8 @@ guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(
 
 # A guest of its own, with the memory that regions of more than 4 GiB take.
 large_step = '$(1)-large=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --memory 5120 \
-	--results $(RESULTS)/$(1)-large -- env BUILD=$(BUILD) tests/guest/run large_tests'
+	--results $(RESULTS)/$(1)-large -- $(BUILD)/tests/large_tests --gtest_brief=1 \
+	--gtest_output=json:/run/hcamem/results/$(1)-large.json'
 
 # Soft-RoCE with dma-buf import is ours too: tested apart, since hcamem relies on it.
 rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabuf \

@@ -51,12 +51,12 @@ guest-tests: $(GUEST_PROGRAMS) $(IMPORTERS) module module-inject
 $(GUEST_OBJECTS)/%.o: tests/%.cpp
 	@mkdir -p $(@D)
 	@echo "compile $@"
-	@$(CXX) $(CPPFLAGS) $(GUEST_CPPFLAGS) $(CXXFLAGS) -MMD -MP -c $< -o $@
+	@$(CXX) $(CPPFLAGS) $(GUEST_CPPFLAGS) $(TEST_CXXFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/obj/guest32/%.o: tests/%.cpp
 	@mkdir -p $(@D)
 	@echo "compile $@"
-	@$(CXX) -m32 $(CPPFLAGS) $(GUEST_CPPFLAGS) $(CXXFLAGS) -MMD -MP -c $< -o $@
+	@$(CXX) -m32 $(CPPFLAGS) $(GUEST_CPPFLAGS) $(TEST_CXXFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/obj/guest32/gtest-all.o: $(GTEST_SOURCE)/src/gtest-all.cc
 	@mkdir -p $(@D)

@@ -14,7 +14,7 @@ sample-tests: $(BUILD)/tests/sample_tests samples
 $(HOST_TEST_OBJECTS)/%.o: tests/%.cpp
 	@mkdir -p $(@D)
 	@echo "CXX $<"
-	@$(CXX) $(CPPFLAGS) -Itests $(CXXFLAGS) -MMD -MP -c $< -o $@
+	@$(CXX) $(CPPFLAGS) -Itests $(TEST_CXXFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/tests/sample_tests: $(SAMPLE_TEST_OBJECTS) $(BUILD)/samples/common/pattern.o
 	@mkdir -p $(@D)

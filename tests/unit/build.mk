@@ -10,8 +10,8 @@ UNIT_FLAGS_plain :=
 UNIT_FLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 UNIT_FLAGS_tsan := -fsanitize=thread
 UNIT_OPT_plain := $(OPT)
-UNIT_OPT_asan := -O1 -g
-UNIT_OPT_tsan := -O1 -g
+UNIT_OPT_asan := $(TEST_OPT)
+UNIT_OPT_tsan := $(TEST_OPT)
 
 # $(call unit_objects,VARIANT)
 unit_objects = $(patsubst %.cpp,$(BUILD)/obj/unit-$(1)/%.o,$(UNIT_SRC) $(LIBALLOC_SRC))

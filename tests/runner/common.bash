@@ -8,6 +8,9 @@ runner_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 project_root=$(cd "$runner_dir/../.." && pwd -P)
 cache_dir=${HCAMEM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/hcamem}
 
+# A make that these scripts start is not part of the one that started them.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
 # One line, then exit with $die_status (1 unless the script says otherwise).

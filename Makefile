@@ -5,6 +5,8 @@ VERSION := 0.1.0
 BUILD ?= build
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
+SBINDIR ?= $(PREFIX)/sbin
+MANDIR ?= $(PREFIX)/share/man
 # Rules of a distribution's package belong in /usr/lib/udev/rules.d.
 UDEVRULESDIR ?= /etc/udev/rules.d
 # The kernel series that are built for and tested on.
@@ -25,11 +27,12 @@ CXXFLAGS += $(OPT) -std=c++20 $(WARN)
 include kdriver/build.mk
 include liballoc/build.mk
 include samples/build.mk
+include tools/build.mk
 include tests/build.mk
 
-.PHONY: all help setup demo test lint bench install modules_install dkms-install uninstall clean
+.PHONY: all help setup demo test lint install modules_install dkms-install uninstall clean
 
-all: module library samples ## build the module, the library and the samples
+all: module library samples tools ## build the module, the library, the samples and hcamemctl
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,13 +53,10 @@ lint: ## the static checks
 	tests/lint format $(BUILD)
 	tests/lint shell $(BUILD)
 
-bench: ## the benchmarks there are
-	@echo "no benchmarks are part of this version" >&2; exit 1
-
-install: library samples ## the library, its headers and the samples, to DESTDIR PREFIX
+install: library samples tools ## the library, its headers, the samples and hcamemctl, to DESTDIR PREFIX
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin \
 		$(DESTDIR)$(PREFIX)/include/hcamem $(DESTDIR)$(PREFIX)/include/rdma \
-		$(DESTDIR)$(UDEVRULESDIR)
+		$(DESTDIR)$(SBINDIR) $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(UDEVRULESDIR)
 	install -m 755 $(BUILD)/lib/libhcamem.so.$(LIBHCAMEM_VERSION) $(DESTDIR)$(LIBDIR)
 	ln -sf libhcamem.so.$(LIBHCAMEM_VERSION) $(DESTDIR)$(LIBDIR)/$(LIBHCAMEM_SONAME)
 	ln -sf $(LIBHCAMEM_SONAME) $(DESTDIR)$(LIBDIR)/libhcamem.so
@@ -67,6 +67,8 @@ install: library samples ## the library, its headers and the samples, to DESTDIR
 	install -m 644 include/hcamem/*.hpp $(DESTDIR)$(PREFIX)/include/hcamem
 	install -m 644 include/uapi/rdma/hcamem.h $(DESTDIR)$(PREFIX)/include/rdma
 	install -m 755 $(SAMPLES) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(HCAMEMCTL) $(DESTDIR)$(SBINDIR)
+	install -m 644 docs/hcamemctl.8 $(DESTDIR)$(MANDIR)/man8
 	install -m 644 kdriver/60-hcamem.rules $(DESTDIR)$(UDEVRULESDIR)
 	@test -n "$(DESTDIR)" || ldconfig
 
@@ -74,6 +76,7 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(LIBDIR)/libhcamem.* $(DESTDIR)$(LIBDIR)/pkgconfig/hcamem.pc \
 		$(DESTDIR)$(PREFIX)/include/hcamem.h $(DESTDIR)$(PREFIX)/include/rdma/hcamem.h \
 		$(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(SAMPLES))) \
+		$(DESTDIR)$(SBINDIR)/hcamemctl $(DESTDIR)$(MANDIR)/man8/hcamemctl.8 \
 		$(DESTDIR)$(UDEVRULESDIR)/60-hcamem.rules
 	rm -rf $(DESTDIR)$(PREFIX)/include/hcamem
 

@@ -81,6 +81,9 @@ enum {
     HCAMEM_OPT_PREFAULT = 1 << 1,
     /* Misuse returns -EINVAL instead of aborting. */
     HCAMEM_OPT_MISUSE_ERROR = 1 << 2,
+    /* A thread of the pool's gives idle slabs back when the kernel or a memory cgroup wants
+     * memory, as hcamem_relieve() does. It takes no signals and ends with the pool. */
+    HCAMEM_OPT_RELIEVE = 1 << 3,
 };
 
 /*
@@ -120,6 +123,7 @@ struct hcamem_options {
  *   HCAMEM_HCA         name of the HCA              first    hca
  *   HCAMEM_REGISTER    auto | dmabuf                auto     HCAMEM_OPT_DMABUF_ONLY
  *   HCAMEM_PREFAULT    0 | 1                        0        HCAMEM_OPT_PREFAULT
+ *   HCAMEM_RELIEVE     0 | 1                        0        HCAMEM_OPT_RELIEVE
  *   HCAMEM_ON_MISUSE   abort | error                abort    HCAMEM_OPT_MISUSE_ERROR
  *   HCAMEM_QUIET       0 | 1                        0        (1: no warnings on standard error)
  *
@@ -302,12 +306,45 @@ HCAMEM_API int hcamem_export(hcamem_pool* pool, const void* address, size_t leng
  */
 HCAMEM_API uint64_t hcamem_trim(hcamem_pool* pool, uint64_t keep);
 
+/* hcamem_pressure.level */
+enum {
+    HCAMEM_PRESSURE_NONE,
+    HCAMEM_PRESSURE_LOW,      /* memory is getting short */
+    HCAMEM_PRESSURE_CRITICAL, /* the OOM killer is near: give back all that is idle */
+    HCAMEM_PRESSURE_HCA_GONE, /* the HCA was removed; told once, wanted is 0 */
+};
+
+struct hcamem_pressure {
+    uint32_t size;   /* sizeof(struct hcamem_pressure), set by the caller */
+    uint32_t level;  /* HCAMEM_PRESSURE_* */
+    uint64_t wanted; /* bytes that would end the shortage */
+};
+
 /*
- * A descriptor for poll() that becomes readable when the kernel wants memory
- * back. Error: -EOPNOTSUPP the pool's source reports no memory pressure, which
- * holds for ordinary memory and for ABI version 1 of the module.
+ * A descriptor for the caller's poll() or epoll: readable when the module wants
+ * memory back, for the machine or because the HCA is gone, or when a memory cgroup
+ * (version 2) of this process met its limit. Then call hcamem_relieve(), or
+ * hcamem_next_pressure() until -EAGAIN. The pool owns the descriptor and closes it
+ * in hcamem_pool_close(). The cgroups are those at the first call.
+ *
+ * Errors: -EOPNOTSUPP ordinary memory and no memory cgroup, so nothing tells;
+ * -EBUSY the pool relieves itself (HCAMEM_OPT_RELIEVE); -ESTALE; -ENODEV; -EMFILE,
+ * -ENFILE, -ENOMEM.
  */
 HCAMEM_API int hcamem_event_fd(hcamem_pool* pool);
+
+/*
+ * Takes one event of hcamem_event_fd() and fills *pressure. Errors: -EAGAIN there is
+ * none, or hcamem_event_fd() was not called; -EINVAL pressure->size; -ESTALE.
+ */
+HCAMEM_API int hcamem_next_pressure(hcamem_pool* pool, struct hcamem_pressure* pressure);
+
+/*
+ * Takes all events of hcamem_event_fd() and gives back idle slabs: as much as is
+ * wanted, all of them if it is critical. Blocks in use stay as they are. Returns the
+ * bytes given back.
+ */
+HCAMEM_API uint64_t hcamem_relieve(hcamem_pool* pool);
 
 /* What an error of this library means; takes errno and -errno. Never NULL, static. */
 HCAMEM_API const char* hcamem_strerror(int error);

@@ -6,7 +6,7 @@ KDRIVER_SOURCES := Kbuild $(wildcard kdriver/Kbuild kdriver/*.[ch] kdriver/*.sh 
 	include/uapi/rdma/hcamem.h
 MODULES := $(foreach k,$(KERNELS),$(BUILD)/kernel/$(k)/hcamem.ko)
 
-INJECT_SOURCES := $(wildcard tests/guest/inject/inject.[ch])
+INJECT_SOURCES := $(wildcard tests/guest/inject/*.[ch])
 INJECT_MODULES := $(foreach k,$(KERNELS),$(BUILD)/kernel/$(k)/inject/hcamem.ko)
 
 .PHONY: module module-inject
@@ -21,7 +21,7 @@ $(BUILD)/kernel/%/hcamem.ko: $(KDRIVER_SOURCES)
 	@$(MAKE) --no-print-directory -C "$$(tests/runner/kernels --headers $*)" M=$(abspath $(@D))/src modules
 	@cp $(@D)/src/kdriver/hcamem.ko $@
 
-# The same driver with chosen calls made to fail, for the tests only.
+# The same driver with chosen calls made to fail or to wait, for the tests only.
 $(BUILD)/kernel/%/inject/hcamem.ko: $(KDRIVER_SOURCES) $(INJECT_SOURCES)
 	@mkdir -p $(@D)/src
 	@cp --parents -pu $(KDRIVER_SOURCES) $(@D)/src

@@ -31,15 +31,21 @@ static DECLARE_DELAYED_WORK(hcamem_pressure, hcamem_pressure_work);
 
 /* The same level is not said again sooner; while it lasts, it is. */
 #define HCAMEM_REPEAT HZ
+#define HCAMEM_LOOK (HZ / 10)
 
 /* Only of the work. */
 static u32 hcamem_level;		/* 0 or enum hcamem_event_type */
 static unsigned long hcamem_level_said;	/* jiffies */
 
+/*
+ * The HCA may have gone since the file was allowed: either hcamem_events_gone()
+ * finds the file on the list, or the file finds the HCA gone.
+ */
 void hcamem_events_open(struct hcamem_file *file)
 {
 	init_waitqueue_head(&file->wait);
 	spin_lock(&hcamem_events_lock);
+	file->gone = hcamem_node_gone(file->node);
 	list_add(&file->entry, &hcamem_event_files);
 	spin_unlock(&hcamem_events_lock);
 }
@@ -61,7 +67,7 @@ static void hcamem_raise(u32 type, u64 wanted)
 	list_for_each_entry(file, &hcamem_event_files, entry) {
 		file->pressure.type = type;
 		file->pressure.wanted = wanted;
-		wake_up_interruptible_poll(&file->wait, EPOLLIN);
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 	}
 	spin_unlock(&hcamem_events_lock);
 }
@@ -77,7 +83,7 @@ void hcamem_events_gone(struct hcamem_node *node)
 		if (file->node != node)
 			continue;
 		file->gone = true;
-		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLHUP);
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 	}
 	spin_unlock(&hcamem_events_lock);
 }
@@ -103,21 +109,27 @@ static void hcamem_pressure_work(struct work_struct *work)
 		schedule_delayed_work(&hcamem_pressure, HCAMEM_REPEAT);
 }
 
-/* Look at the thresholds soon. Reclaim calls this thousands of times a second. */
-static void hcamem_look(void)
+/*
+ * Look at the thresholds, ten times a second at most. Reclaim calls this
+ * thousands of times a second; obtaining a region calls it too, since memory may
+ * be short without anybody reclaiming yet.
+ */
+void hcamem_events_look(void)
 {
 	static unsigned long looked;
 	unsigned long last = READ_ONCE(looked);
 
-	if (last && time_before(jiffies, last + HZ / 10))
+	if (last && time_before(jiffies, last + HCAMEM_LOOK)) {
+		schedule_delayed_work(&hcamem_pressure, HCAMEM_LOOK);
 		return;
+	}
 	WRITE_ONCE(looked, jiffies);
 	mod_delayed_work(system_wq, &hcamem_pressure, 0);
 }
 
 static unsigned long hcamem_shrink_count(struct shrinker *shrinker, struct shrink_control *control)
 {
-	hcamem_look();
+	hcamem_events_look();
 	return SHRINK_EMPTY;
 }
 
@@ -128,17 +140,17 @@ static unsigned long hcamem_shrink_scan(struct shrinker *shrinker, struct shrink
 
 static int hcamem_oom(struct notifier_block *block, unsigned long unused, void *freed)
 {
-	hcamem_look();
+	hcamem_events_look();
 	return NOTIFY_OK;
 }
 
 static struct shrinker *hcamem_shrinker;
 static struct notifier_block hcamem_oom_notifier = { .notifier_call = hcamem_oom };
 
-/* What is next to be read; false if there is nothing. */
-static bool hcamem_event_take(struct hcamem_file *file, struct hcamem_event *event)
+/* Take what is next to be read: 1; -EAGAIN if there is none yet, 0 if none will come. */
+static int hcamem_event_take(struct hcamem_file *file, struct hcamem_event *event)
 {
-	bool found = true;
+	int ret = 1;
 
 	spin_lock(&hcamem_events_lock);
 	if (file->gone && !file->gone_read) {
@@ -148,10 +160,10 @@ static bool hcamem_event_take(struct hcamem_file *file, struct hcamem_event *eve
 		*event = file->pressure;
 		file->pressure.type = 0;
 	} else {
-		found = false;
+		ret = file->gone ? 0 : -EAGAIN;
 	}
 	spin_unlock(&hcamem_events_lock);
-	return found;
+	return ret;
 }
 
 ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, loff_t *offset)
@@ -162,9 +174,7 @@ ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, 
 
 	if (size < sizeof(event))
 		return -EINVAL;
-	while (!hcamem_event_take(priv, &event)) {
-		if (READ_ONCE(priv->gone))
-			return 0;
+	while ((ret = hcamem_event_take(priv, &event)) == -EAGAIN) {
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
 		ret = wait_event_interruptible(priv->wait,
@@ -173,6 +183,8 @@ ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, 
 		if (ret)
 			return ret;
 	}
+	if (!ret)
+		return 0;
 	return copy_to_user(buffer, &event, sizeof(event)) ? -EFAULT : sizeof(event);
 }
 

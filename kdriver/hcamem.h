@@ -107,6 +107,7 @@ void hcamem_events_exit(void);
 void hcamem_events_open(struct hcamem_file *file);
 void hcamem_events_close(struct hcamem_file *file);
 void hcamem_events_gone(struct hcamem_node *node);
+void hcamem_events_look(void);
 ssize_t hcamem_events_read(struct file *file, char __user *buffer, size_t size, loff_t *offset);
 __poll_t hcamem_events_poll(struct file *file, struct poll_table_struct *table);
 
@@ -179,17 +180,13 @@ extern struct list_head hcamem_regions;
 
 struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 					   const struct hcamem_create *args);
+void hcamem_region_get(struct hcamem_region *region);
 void hcamem_region_put(struct hcamem_region *region);
 const struct hcamem_chunk *hcamem_region_chunk(const struct hcamem_region *region,
 					       unsigned long index);
 struct page *hcamem_region_page(const struct hcamem_region *region, unsigned long index);
 void hcamem_leftovers_reap(void);
 void hcamem_region_exit(void);
-
-static inline void hcamem_region_get(struct hcamem_region *region)
-{
-	kref_get(&region->ref);
-}
 
 /* mapping.c */
 

@@ -168,6 +168,11 @@ static void hcamem_region_release(struct kref *ref)
 	schedule_delayed_work(&hcamem_leftovers_retry, msecs_to_jiffies(HCAMEM_RETRY_MS));
 }
 
+void hcamem_region_get(struct hcamem_region *region)
+{
+	kref_get(&region->ref);
+}
+
 void hcamem_region_put(struct hcamem_region *region)
 {
 	kref_put(&region->ref, hcamem_region_release);
@@ -184,8 +189,10 @@ void hcamem_leftovers_reap(void)
 		LIST_HEAD(pages);
 
 		list_splice_init(&region->leftovers, &pages);
-		list_for_each_entry_safe(page, next_page, &pages, lru)
+		list_for_each_entry_safe(page, next_page, &pages, lru) {
 			hcamem_free_page(region, page);
+			cond_resched();
+		}
 		if (list_empty(&region->leftovers)) {
 			list_del(&region->entry);
 			hcamem_region_end(region);
@@ -353,6 +360,7 @@ struct hcamem_region *hcamem_region_create(struct hcamem_node *node,
 		return ERR_PTR(ret);
 	}
 	hcamem_region_publish(region);
+	hcamem_events_look();
 	return region;
 }
 

@@ -13,21 +13,21 @@ DECLARE_EVENT_CLASS(hcamem_region_class,
 	TP_PROTO(const struct hcamem_region *region),
 	TP_ARGS(region),
 	TP_STRUCT__entry(
-		__field(u64, id)
+		__field(u64, region)
 		__field(u64, bytes)
 		__field(u32, mapping)
 		__field(u32, fork)
 		__field(unsigned long, chunks)
 	),
 	TP_fast_assign(
-		__entry->id = region->id;
+		__entry->region = region->id;
 		__entry->bytes = (u64)region->pages << PAGE_SHIFT;
 		__entry->mapping = region->mapping;
 		__entry->fork = region->fork;
 		__entry->chunks = region->nr_chunks;
 	),
 	TP_printk("region=%llu bytes=%llu mapping=%u fork=%u chunks=%lu",
-		  __entry->id, __entry->bytes, __entry->mapping, __entry->fork, __entry->chunks)
+		  __entry->region, __entry->bytes, __entry->mapping, __entry->fork, __entry->chunks)
 );
 
 DEFINE_EVENT(hcamem_region_class, hcamem_region_create,
@@ -39,31 +39,31 @@ TRACE_EVENT(hcamem_export,
 	TP_PROTO(const struct hcamem_region *region, unsigned long first, unsigned long pages),
 	TP_ARGS(region, first, pages),
 	TP_STRUCT__entry(
-		__field(u64, id)
+		__field(u64, region)
 		__field(u64, offset)
 		__field(u64, bytes)
 	),
 	TP_fast_assign(
-		__entry->id = region->id;
+		__entry->region = region->id;
 		__entry->offset = (u64)first << PAGE_SHIFT;
 		__entry->bytes = (u64)pages << PAGE_SHIFT;
 	),
 	TP_printk("region=%llu offset=%llu bytes=%llu",
-		  __entry->id, __entry->offset, __entry->bytes)
+		  __entry->region, __entry->offset, __entry->bytes)
 );
 
 TRACE_EVENT(hcamem_attach,
 	TP_PROTO(const struct hcamem_region *region, struct device *device),
 	TP_ARGS(region, device),
 	TP_STRUCT__entry(
-		__field(u64, id)
+		__field(u64, region)
 		__array(char, device, 32)
 	),
 	TP_fast_assign(
-		__entry->id = region->id;
+		__entry->region = region->id;
 		strscpy(__entry->device, dev_name(device), sizeof(__entry->device));
 	),
-	TP_printk("region=%llu device=%s", __entry->id, __entry->device)
+	TP_printk("region=%llu device=%s", __entry->region, __entry->device)
 );
 
 TRACE_EVENT(hcamem_charge_refused,

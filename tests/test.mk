@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# `make test`: builds everything with all processors, runs the steps one after the
-# other, and sums up. A step is NAME=COMMAND, see tests/run; the name begins with
+# `make test`: builds everything with all processors, runs the steps two at a
+# time, and sums up. A step is NAME=COMMAND, see tests/run; the name begins with
 # what it ran on, since the table of requirements is by kernel.
 
 JOBS ?= $(shell nproc)
@@ -14,15 +14,23 @@ guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(
 	--timeout 900 --results $(RESULTS)/$(1)-$(2) -- \
 	env BUILD=$(BUILD) HCAMEM_TEST_SOURCE=device tests/guest/run $(3)'
 
+# A guest of its own, with the memory that regions of more than 4 GiB take.
+large_step = '$(1)-large=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --memory 5120 \
+	--results $(RESULTS)/$(1)-large -- env BUILD=$(BUILD) tests/guest/run large_tests'
+
 # Soft-RoCE with dma-buf import is ours too: tested apart, since hcamem relies on it.
 rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabuf \
 	--results $(RESULTS)/$(1)-rxe -- tests/rxe/run $(BUILD)/tests/rxe_tests --gtest_brief=1 \
 	--gtest_output=json:/run/hcamem/results/$(1)-rxe.json'
 
+# Swap, little memory, NUMA nodes: boots of their own.
+stability_step = '$(1)-$(2)=BUILD=$(BUILD) tests/guest/stability/run $(1) $(2) $(RESULTS)/$(1)-$(2)'
+
 # With dma-bufs everything; without them what is different then.
-DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests registration_tests sample_tests unit_tests \
-	fuzz_tests
-STOCK_PROGRAMS := registration_tests sample_tests
+DMABUF_PROGRAMS := driver_tests driver_tests32 life_tests inject_tests ctl_tests \
+	registration_tests sample_tests unit_tests fuzz_tests
+STOCK_PROGRAMS := registration_tests \
+	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*"
 
 TEST_STEPS = \
 	'host-headers=tests/unit/check-headers "$(CC)" "$(CXX)" $(HCAMEM_HEADERS) && tests/unit/check-abi $(HCAMEM_LIB) include/hcamem.h' \
@@ -35,9 +43,13 @@ TEST_STEPS = \
 		--gtest_output=json:$(RESULTS)/host-samples.json' \
 	'host-install=tests/install-check $(BUILD) $(lastword $(KERNELS))' \
 	'host-runner=tests/runner/selftest/run $(KERNELS)' \
+	$(foreach k,$(KERNELS),'$(k)-R22-falsified-version=tests/header-check $(BUILD) $(k)') \
+	$(foreach k,$(KERNELS),'$(k)-R23-interface=tests/interface-check $(BUILD) $(k)') \
 	$(foreach k,$(KERNELS),$(call rxe_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),dmabuf,$(DMABUF_PROGRAMS))) \
-	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS)))
+	$(foreach k,$(KERNELS),$(call large_step,$(k))) \
+	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS))) \
+	$(foreach k,$(KERNELS),$(call stability_step,$(k),swap) $(call stability_step,$(k),numa))
 
 .PHONY: run-test
 run-test:

@@ -110,6 +110,19 @@ class pool {
     /// Gives back idle slabs until at most `keep` bytes of them are left; returns the bytes.
     std::uint64_t trim(std::uint64_t keep = 0) noexcept { return hcamem_trim(c_handle(), keep); }
 
+    /// A descriptor to poll, owned by the pool, for memory pressure; see hcamem_event_fd().
+    /// Throws error.
+    [[nodiscard]] int event_fd() {
+        const int descriptor = hcamem_event_fd(c_handle());
+        if (descriptor < 0) {
+            fail(-descriptor);
+        }
+        return descriptor;
+    }
+
+    /// Gives back as much idle memory as event_fd() says is wanted; returns the bytes.
+    std::uint64_t relieve() noexcept { return hcamem_relieve(c_handle()); }
+
     /// HCAMEM_DEVICE or HCAMEM_MEMORY.
     [[nodiscard]] int source() const noexcept { return hcamem_source(c_handle()); }
 

@@ -212,5 +212,21 @@ int hcamem_event_fd(hcamem_pool* handle) {
     if (result != 0) {
         return result;
     }
-    return fail_static(EOPNOTSUPP, "the pool's source reports no memory pressure");
+    try {
+        return to_core(handle)->event_fd();
+    } catch (const std::bad_alloc&) {
+        return fail_static(ENOMEM, "no memory to watch for memory pressure");
+    }
+}
+
+int hcamem_next_pressure(hcamem_pool* handle, hcamem_pressure* taken) {
+    if (taken == nullptr || taken->size < sizeof *taken) {
+        return fail_static(EINVAL, "pressure->size must be sizeof(struct hcamem_pressure)");
+    }
+    const int result = check(handle);
+    return result != 0 ? result : to_core(handle)->next_pressure(*taken);
+}
+
+uint64_t hcamem_relieve(hcamem_pool* handle) {
+    return is_alive(handle) ? to_core(handle)->relieve() : 0;
 }

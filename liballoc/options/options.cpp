@@ -26,7 +26,7 @@ constexpr std::uint64_t round_up(std::uint64_t bytes) noexcept {
 
 int check(const hcamem_options& options) noexcept {
     constexpr std::uint32_t known =
-        HCAMEM_OPT_DMABUF_ONLY | HCAMEM_OPT_PREFAULT | HCAMEM_OPT_MISUSE_ERROR;
+        HCAMEM_OPT_DMABUF_ONLY | HCAMEM_OPT_PREFAULT | HCAMEM_OPT_MISUSE_ERROR | HCAMEM_OPT_RELIEVE;
     if (options.source > HCAMEM_MEMORY) {
         return fail(EINVAL, "option source: %u is unknown", options.source);
     }

@@ -13,7 +13,7 @@ namespace {
 
 using kind = variable::kind;
 
-constexpr std::array<variable, 11> table{{
+constexpr std::array<variable, 12> table{{
     {.name = "HCAMEM_SOURCE",
      .meaning = "where memory comes from; auto: the device, without one ordinary memory",
      .type = kind::word,
@@ -54,6 +54,11 @@ constexpr std::array<variable, 11> table{{
      .meaning = "1: have every page of a slab present at once",
      .type = kind::flag,
      .flag = HCAMEM_OPT_PREFAULT,
+     .values = {"0", "1"}},
+    {.name = "HCAMEM_RELIEVE",
+     .meaning = "1: a thread gives idle memory back when the kernel or the cgroup wants it",
+     .type = kind::flag,
+     .flag = HCAMEM_OPT_RELIEVE,
      .values = {"0", "1"}},
     {.name = "HCAMEM_ON_MISUSE",
      .meaning = "double free, foreign pointer, wrong size: abort, or return an error",

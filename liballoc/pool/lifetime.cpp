@@ -12,6 +12,21 @@ namespace hcamem::core {
 
 int pool::open(const hcamem_options& options, std::unique_ptr<source> from,
                std::uint64_t generation) noexcept {
+    int result = open_memory(options, std::move(from), generation);
+    if (result == 0 && (options.flags & HCAMEM_OPT_RELIEVE) != 0) {
+        result = start_reliever();
+        if (result != 0) {
+            end_pressure();
+            const std::lock_guard guard(growth_);
+            state_.store(state::dead, std::memory_order_relaxed);
+            release_slabs();
+        }
+    }
+    return result;
+}
+
+int pool::open_memory(const hcamem_options& options, std::unique_ptr<source> from,
+                      std::uint64_t generation) noexcept {
     const std::lock_guard guard(growth_);
     options_ = options;
     options_.hca = nullptr; // the caller's string
@@ -56,6 +71,7 @@ int pool::start(const hcamem_options& options) noexcept {
 }
 
 int pool::close() noexcept {
+    end_pressure();
     const std::lock_guard guard(growth_);
     switch (state_.load(std::memory_order_relaxed)) {
     case state::open:

@@ -3,6 +3,7 @@
 // A pool: slabs from a source, blocks from the slabs, registrations of the slabs.
 //
 // Locks, in the order in which they may be taken:
+//   pressure_               the watch for memory pressure and its thread
 //   growth_                 slabs, bindings, state changes; held over system calls and verbs
 //   a class_heap's lock     blocks of one size class; never two at once
 //   the page_heap's lock    pages of slabs
@@ -22,16 +23,19 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include <hcamem.h>
 
 #include "heap/class_heap.h"
 #include "heap/page_heap.h"
 #include "os/event_count.h"
+#include "os/file.h"
 #include "os/mapping.h"
 #include "pool/binding.h"
 #include "pool/handles.h"
 #include "pool/slab_table.h"
+#include "pressure/pressure_watch.h"
 #include "source/source.h"
 #include "verbs/registrar.h"
 
@@ -73,6 +77,12 @@ class pool : public handle<pool> {
     // -- slabs: growth.cpp, trim.cpp --
     std::uint64_t trim(std::uint64_t keep) noexcept;
 
+    // -- memory pressure: relieve.cpp --
+    int event_fd();
+    int next_pressure(hcamem_pressure& taken) noexcept;
+    /// Takes what next_pressure() has and gives back as much; the bytes.
+    std::uint64_t relieve() noexcept;
+
     // -- questions: query.cpp --
     [[nodiscard]] std::size_t usable(const void* block) noexcept;
     [[nodiscard]] bool owns(const void* address) const noexcept;
@@ -104,6 +114,8 @@ class pool : public handle<pool> {
     verdict put(void* block, const request* expected, bool& drains) noexcept;
     int report(verdict what, const void* block, const request* expected) const noexcept;
 
+    int open_memory(const hcamem_options& options, std::unique_ptr<source> from,
+                    std::uint64_t generation) noexcept;
     int start(const hcamem_options& options) noexcept;
     void finish_drain() noexcept;
     void release_slabs() noexcept;
@@ -116,7 +128,13 @@ class pool : public handle<pool> {
     int end_binding(binding& ended) noexcept;
     void prefault(const slab& added) noexcept;
     void release_idle_spans() noexcept;
+    std::uint64_t give_back_idle(std::uint64_t wanted, std::uint64_t keep) noexcept;
     bool give_back_slab(const slab& idle) noexcept;
+
+    int open_watch();
+    int start_reliever() noexcept;
+    void relieve_until(int events, int stop) noexcept;
+    void end_pressure() noexcept;
 
     [[nodiscard]] std::byte* address_of(const slab& which) const noexcept {
         return range_.data() + which.unit * slab_unit;
@@ -139,6 +157,11 @@ class pool : public handle<pool> {
     // open_reference until close() has counted them.
     static constexpr std::uint64_t open_reference = std::uint64_t{1} << 60;
     alignas(64) std::atomic<std::uint64_t> references_{0};
+
+    std::mutex pressure_; // guards the three below
+    std::unique_ptr<pressure_watch> watch_;
+    file stop_relieving_; // an eventfd
+    std::thread reliever_;
 
     alignas(64) std::mutex growth_; // guards all below
     mapping range_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <algorithm>
+
 #include "error/message.h"
 #include "heap/annotate.h"
 #include "pool/pool.h"
@@ -6,6 +8,11 @@
 namespace hcamem::core {
 
 std::uint64_t pool::trim(std::uint64_t keep) noexcept {
+    return give_back_idle(UINT64_MAX, keep);
+}
+
+/// Gives idle slabs back until that are `wanted` bytes, or `keep` bytes of them are left.
+std::uint64_t pool::give_back_idle(std::uint64_t wanted, std::uint64_t keep) noexcept {
     release_idle_spans();
     const std::lock_guard guard(growth_);
     if (!is_open()) {
@@ -18,14 +25,14 @@ std::uint64_t pool::trim(std::uint64_t keep) noexcept {
             idle += each.bytes();
         }
     }
+    const std::uint64_t goal = std::min(wanted, idle - std::min(idle, keep));
     std::uint64_t given_back = 0;
     for (slab each = slabs_.next(0); each.state != slab_state::none;
          each = slabs_.next(each.unit + each.units)) {
         if (each.state == slab_state::active) {
-            if (idle <= keep || !pages_.remove_idle_slab(each.unit, each.units)) {
+            if (given_back >= goal || !pages_.remove_idle_slab(each.unit, each.units)) {
                 continue;
             }
-            idle -= each.bytes();
             slabs_.set_state(each.unit, slab_state::retired);
         } else if (each.state != slab_state::retired) {
             continue;

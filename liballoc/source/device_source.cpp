@@ -6,9 +6,11 @@
 #include <cinttypes>
 #include <cstring>
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "error/message.h"
 #include "source/node.h"
@@ -72,6 +74,26 @@ class device_source final : public source {
         }
         offset = request.offset;
         return request.fd;
+    }
+
+    int open_events(file& opened) noexcept override {
+        // Read by another descriptor, events are this pool's own. Its name may belong to
+        // another HCA by now.
+        file again(open(node_.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        const int error = errno;
+        struct stat mine {};
+        struct stat found {};
+        if (fstat(descriptor(), &mine) != 0) {
+            return fail(errno, "%s cannot be told apart: %s", node_.path.c_str(),
+                        strerrordesc_np(errno));
+        }
+        if (!again || fstat(again.descriptor(), &found) != 0 || found.st_rdev != mine.st_rdev) {
+            return fail(again ? ENODEV : error, "%s cannot be opened to be told of events: %s",
+                        node_.path.c_str(),
+                        again ? "it is another node now" : strerrordesc_np(error));
+        }
+        opened = std::move(again);
+        return 0;
     }
 
     [[nodiscard]] std::uint32_t kind() const noexcept override { return HCAMEM_DEVICE; }

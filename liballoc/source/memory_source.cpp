@@ -41,6 +41,7 @@ class memory_source final : public source {
                     "ordinary memory cannot be exported as a dma-buf: this needs the device");
     }
 
+    int open_events(file& /*opened*/) noexcept override { return 0; }
     [[nodiscard]] std::uint32_t kind() const noexcept override { return HCAMEM_MEMORY; }
     [[nodiscard]] std::uint32_t mapping() const noexcept override { return mapping_; }
     [[nodiscard]] bool can_export() const noexcept override { return false; }

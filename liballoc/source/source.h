@@ -8,6 +8,8 @@
 
 #include <hcamem.h>
 
+#include "os/file.h"
+
 namespace hcamem::core {
 
 /// Where slabs come from. Calls may be made from any thread at once.
@@ -29,6 +31,10 @@ class source {
     /// close-on-exec descriptor and where `address` lies in it; or -errno with a message.
     virtual int export_dmabuf(const void* address, std::size_t bytes,
                               std::uint64_t& offset) noexcept = 0;
+
+    /// A node of its own that reads events without waiting; no file where there are none.
+    /// 0, or -errno with a message.
+    virtual int open_events(file& opened) noexcept = 0;
 
     /// HCAMEM_DEVICE or HCAMEM_MEMORY.
     [[nodiscard]] virtual std::uint32_t kind() const noexcept = 0;

@@ -16,6 +16,14 @@ DRIVER_TEST_OBJECTS := $(call guest_objects,$(DRIVER_TEST_SOURCES) \
 REGISTRATION_TEST_OBJECTS := $(call guest_objects,$(wildcard tests/guest/registration/*.cpp) \
 	$(GUEST_SUPPORT:%=tests/support/%.cpp))
 
+# HCAs and the module come and go, and processes with them.
+LIFE_TEST_OBJECTS := $(call guest_objects,$(wildcard tests/guest/life/*.cpp) \
+	tests/guest/importer/importer.cpp $(GUEST_SUPPORT:%=tests/support/%.cpp))
+
+# Needs a guest with more memory.
+LARGE_TEST_OBJECTS := $(call guest_objects,$(wildcard tests/guest/large/*.cpp) \
+	$(addprefix tests/support/,guest_main.cpp guest.cpp node.cpp))
+
 # Needs the driver built with fault injection (module-inject).
 INJECT_TEST_OBJECTS := $(call guest_objects,$(wildcard tests/guest/inject/*.cpp) \
 	tests/guest/importer/importer.cpp $(GUEST_SUPPORT:%=tests/support/%.cpp))
@@ -27,12 +35,15 @@ DRIVER_TEST32_SOURCES := $(addprefix tests/guest/driver/,bad_input_test.cpp crea
 DRIVER_TEST32_OBJECTS := $(patsubst tests/%.cpp,$(BUILD)/obj/guest32/%.o,$(DRIVER_TEST32_SOURCES))
 GTEST_SOURCE ?= /usr/src/googletest/googletest
 
-GUEST_PROGRAMS := $(addprefix $(BUILD)/tests/,driver_tests driver_tests32 registration_tests inject_tests)
+GUEST_PROGRAMS := $(addprefix $(BUILD)/tests/,driver_tests driver_tests32 registration_tests life_tests \
+	large_tests inject_tests)
 # The driver's way to find out what a kernel offers serves the importer too.
 IMPORTER_SOURCES := $(wildcard tests/guest/importer/*.[ch]) tests/guest/importer/Kbuild kdriver/probe.sh
 IMPORTER_PROBES := $(wildcard tests/guest/importer/probes/*.c) \
 	kdriver/probes/control.c kdriver/probes/import_ns_token.c
 IMPORTERS := $(foreach k,$(KERNELS),$(BUILD)/tests/importer/$(k)/hcamem_importer.ko)
+
+include tests/guest/stability/build.mk
 
 .PHONY: guest-tests
 guest-tests: $(GUEST_PROGRAMS) $(IMPORTERS) module module-inject
@@ -63,6 +74,16 @@ $(BUILD)/tests/registration_tests: $(REGISTRATION_TEST_OBJECTS) $(HCAMEM_LIB)
 	@$(CXX) $(LDFLAGS) $(REGISTRATION_TEST_OBJECTS) -L$(dir $(HCAMEM_LIB)) -lhcamem \
 		-Wl,-rpath,'$$ORIGIN/../lib' -lgtest -libverbs -pthread -o $@
 
+$(BUILD)/tests/life_tests: $(LIFE_TEST_OBJECTS)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CXX) $(LDFLAGS) $^ -lgtest -libverbs -pthread -o $@
+
+$(BUILD)/tests/large_tests: $(LARGE_TEST_OBJECTS)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CXX) $(LDFLAGS) $^ -lgtest -pthread -o $@
+
 $(BUILD)/tests/inject_tests: $(INJECT_TEST_OBJECTS)
 	@mkdir -p $(@D)
 	@echo "link $@"
@@ -82,5 +103,8 @@ $(BUILD)/tests/importer/%/hcamem_importer.ko: $(IMPORTER_SOURCES) $(IMPORTER_PRO
 	@$(MAKE) --no-print-directory -C "$$(tests/runner/kernels --headers $*)" M=$(abspath $(@D))/src modules
 	@cp $(@D)/src/hcamem_importer.ko $@
 
--include $(REGISTRATION_TEST_OBJECTS:.o=.d) $(INJECT_TEST_OBJECTS:.o=.d)
+include tests/guest/ctl/build.mk
+
+-include $(REGISTRATION_TEST_OBJECTS:.o=.d) $(INJECT_TEST_OBJECTS:.o=.d) $(LIFE_TEST_OBJECTS:.o=.d) \
+	$(LARGE_TEST_OBJECTS:.o=.d)
 -include $(DRIVER_TEST_OBJECTS:.o=.d) $(DRIVER_TEST32_OBJECTS:.o=.d)

@@ -47,6 +47,10 @@ MemoryCgroup::~MemoryCgroup() {
     }
 }
 
+void MemoryCgroup::set_high(std::uint64_t bytes) const {
+    write_text(path_ + "/memory.high", std::to_string(bytes));
+}
+
 void MemoryCgroup::enter() const {
     write_text(path_ + "/cgroup.procs", "0");
 }

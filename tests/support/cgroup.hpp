@@ -16,6 +16,8 @@ class MemoryCgroup {
     MemoryCgroup& operator=(const MemoryCgroup&) = delete;
     ~MemoryCgroup();
 
+    /// Sets memory.high, which slows down instead of failing.
+    void set_high(std::uint64_t bytes) const;
     /// Moves the calling process into it.
     void enter() const;
     /// Bytes charged now.

@@ -23,6 +23,8 @@ class Channel {
     [[nodiscard]] std::int64_t receive() const;
     void send_fd(int fd) const;
     [[nodiscard]] UniqueFd receive_fd() const;
+    /// For poll().
+    [[nodiscard]] int fd() const { return fd_.get(); }
     void close() { fd_.reset(); }
 
   private:

@@ -64,7 +64,25 @@ void modify(ibv_qp* qp, ibv_qp_attr& attributes, int mask, const char* what) {
     }
 }
 
-void connect(ibv_qp* qp, ibv_qp* peer, const ibv_gid& gid) {
+ibv_gid gid_of(const Context& context) {
+    ibv_gid gid{};
+    if (ibv_query_gid(context.get(), port, gid_index, &gid) != 0) {
+        fail("ibv_query_gid");
+    }
+    return gid;
+}
+
+/// How long a sender goes on without an answer: 4.096 us * 2^timeout, retries + 1 times.
+struct Patience {
+    std::uint8_t timeout;
+    std::uint8_t retries;
+};
+/// An emulated CPU may be away for a while.
+constexpr Patience with_the_living{18, 7};
+/// For a peer that is going to die: more than a second.
+constexpr Patience with_the_dead{16, 4};
+
+void connect(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid, Patience patience) {
     ibv_qp_attr init{};
     init.qp_state = IBV_QPS_INIT;
     init.port_num = port;
@@ -74,7 +92,7 @@ void connect(ibv_qp* qp, ibv_qp* peer, const ibv_gid& gid) {
     ibv_qp_attr receive{};
     receive.qp_state = IBV_QPS_RTR;
     receive.path_mtu = IBV_MTU_1024;
-    receive.dest_qp_num = peer->qp_num;
+    receive.dest_qp_num = peer;
     receive.max_dest_rd_atomic = 1;
     receive.min_rnr_timer = 12;
     receive.ah_attr.is_global = 1;
@@ -89,8 +107,8 @@ void connect(ibv_qp* qp, ibv_qp* peer, const ibv_gid& gid) {
 
     ibv_qp_attr send{};
     send.qp_state = IBV_QPS_RTS;
-    send.timeout = 18; // an emulated CPU may be away for a while
-    send.retry_cnt = 7;
+    send.timeout = patience.timeout;
+    send.retry_cnt = patience.retries;
     send.rnr_retry = 7;
     send.max_rd_atomic = 1;
     modify(qp, send,
@@ -204,29 +222,58 @@ void Mr::reset() {
     }
 }
 
+CqOwner make_cq(const Context& context) {
+    CqOwner cq(ibv_create_cq(context.get(), queue_depth, nullptr, nullptr, 0));
+    if (!cq) {
+        fail("ibv_create_cq");
+    }
+    return cq;
+}
+
+QpOwner make_qp(const Pd& pd, const CqOwner& cq) {
+    ibv_qp_init_attr attributes{};
+    attributes.send_cq = cq.get();
+    attributes.recv_cq = cq.get();
+    attributes.cap = {queue_depth, queue_depth, 1, 1, 0};
+    attributes.qp_type = IBV_QPT_RC;
+    QpOwner qp(ibv_create_qp(pd.get(), &attributes));
+    if (!qp) {
+        fail("ibv_create_qp");
+    }
+    return qp;
+}
+
+Endpoint::Endpoint(const Context& context, const Pd& pd)
+    : context_(context), cq_(make_cq(context)), qp_(make_qp(pd, cq_)) {}
+
+void Endpoint::connect(std::uint32_t peer) const {
+    support::connect(qp_.get(), peer, gid_of(context_), with_the_dead);
+}
+
+void Endpoint::post_write(const Place& from, const Place& to) const {
+    ibv_sge sge = element(from);
+    ibv_send_wr request{};
+    request.sg_list = &sge;
+    request.num_sge = 1;
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.send_flags = IBV_SEND_SIGNALED;
+    request.wr.rdma.remote_addr = support::number(to.addr);
+    request.wr.rdma.rkey = to.rkey;
+    ibv_send_wr* bad = nullptr;
+    if (const int error = ibv_post_send(qp_.get(), &request, &bad)) {
+        fail("ibv_post_send", error);
+    }
+}
+
 Loopback::Loopback(const Context& context, const Pd& left, const Pd& right) {
     for (auto [cq, qp, pd] :
          {std::tuple(&left_cq_, &left_, &left), std::tuple(&right_cq_, &right_, &right)}) {
-        cq->reset(ibv_create_cq(context.get(), queue_depth, nullptr, nullptr, 0));
-        if (!*cq) {
-            fail("ibv_create_cq");
-        }
-        ibv_qp_init_attr attributes{};
-        attributes.send_cq = cq->get();
-        attributes.recv_cq = cq->get();
-        attributes.cap = {queue_depth, queue_depth, 1, 1, 0};
-        attributes.qp_type = IBV_QPT_RC;
-        qp->reset(ibv_create_qp(pd->get(), &attributes));
-        if (!*qp) {
-            fail("ibv_create_qp");
-        }
+        *cq = make_cq(context);
+        *qp = make_qp(*pd, *cq);
     }
-    ibv_gid gid{};
-    if (ibv_query_gid(context.get(), port, gid_index, &gid) != 0) {
-        fail("ibv_query_gid");
-    }
-    connect(left_.get(), right_.get(), gid);
-    connect(right_.get(), left_.get(), gid);
+    const ibv_gid gid = gid_of(context);
+    connect(left_.get(), right_->qp_num, gid, with_the_living);
+    connect(right_.get(), left_->qp_num, gid, with_the_living);
 }
 
 void Loopback::post_receive(const Place& into, std::uint64_t id) const {
@@ -310,7 +357,7 @@ ibv_wc_status Loopback::send(const Place& from) const {
     return sent != IBV_WC_SUCCESS ? sent : received;
 }
 
-ibv_wc Loopback::completion(ibv_cq* cq) {
+ibv_wc next_completion(ibv_cq* cq) {
     using namespace std::chrono_literals;
     const auto end = std::chrono::steady_clock::now() + 60s;
     ibv_wc completion{};

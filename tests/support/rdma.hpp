@@ -90,6 +90,37 @@ struct Place {
     std::uint32_t rkey;
 };
 
+struct CqCloser {
+    void operator()(ibv_cq* cq) const { ibv_destroy_cq(cq); }
+};
+struct QpCloser {
+    void operator()(ibv_qp* qp) const { ibv_destroy_qp(qp); }
+};
+using CqOwner = std::unique_ptr<ibv_cq, CqCloser>;
+using QpOwner = std::unique_ptr<ibv_qp, QpCloser>;
+
+CqOwner make_cq(const Context& context);
+QpOwner make_qp(const Pd& pd, const CqOwner& cq);
+/// Throws after a minute without one.
+ibv_wc next_completion(ibv_cq* cq);
+
+/// One RC queue pair whose peer is in another process and may be killed: requests to it end
+/// with an error some seconds later.
+class Endpoint {
+  public:
+    Endpoint(const Context& context, const Pd& pd);
+    /// What the peer connects to.
+    [[nodiscard]] std::uint32_t number() const { return qp_->qp_num; }
+    void connect(std::uint32_t peer) const;
+    void post_write(const Place& from, const Place& to) const;
+    [[nodiscard]] ibv_wc completion() const { return next_completion(cq_.get()); }
+
+  private:
+    const Context& context_;
+    CqOwner cq_;
+    QpOwner qp_;
+};
+
 /// Two queue pairs of one HCA, connected with each other: `left` sends, `right` receives.
 class Loopback {
   public:
@@ -108,21 +139,11 @@ class Loopback {
     /// send() and the receive that takes it; the receive must be posted.
     [[nodiscard]] ibv_wc_status send(const Place& from) const;
     /// Next completion of either side; throws after a minute without one.
-    [[nodiscard]] ibv_wc left_completion() const { return completion(left_cq_.get()); }
-    [[nodiscard]] ibv_wc right_completion() const { return completion(right_cq_.get()); }
+    [[nodiscard]] ibv_wc left_completion() const { return next_completion(left_cq_.get()); }
+    [[nodiscard]] ibv_wc right_completion() const { return next_completion(right_cq_.get()); }
     [[nodiscard]] ibv_qp* right() const { return right_.get(); }
 
   private:
-    struct CqCloser {
-        void operator()(ibv_cq* cq) const { ibv_destroy_cq(cq); }
-    };
-    struct QpCloser {
-        void operator()(ibv_qp* qp) const { ibv_destroy_qp(qp); }
-    };
-    using CqOwner = std::unique_ptr<ibv_cq, CqCloser>;
-    using QpOwner = std::unique_ptr<ibv_qp, QpCloser>;
-
-    static ibv_wc completion(ibv_cq* cq);
     [[nodiscard]] ibv_wc_status one_sided(ibv_send_wr& request, const Place& local,
                                           const Place& remote) const;
 

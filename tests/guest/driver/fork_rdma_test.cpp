@@ -155,6 +155,30 @@ TEST_P(ForkRdma, R12_a_childs_writes_never_reach_the_wire) {
     }
 }
 
+TEST_P(ForkRdma, R12_a_child_writes_next_to_a_registration_that_ends_inside_a_page) {
+    constexpr std::size_t start = 100;
+    constexpr std::size_t length = page_size + 1000;
+    const std::size_t neighbours = start + length;
+    const Mr odd = Mr::of_region(pd_, node_, ours_.data() + start, length);
+    fill({ours_.data(), 2 * page_size}, 3);
+    Child child([&](Channel& channel) {
+        // Bytes of the pages that the registration shares, and the page after them.
+        std::memset(ours_.data(), 0xee, start);
+        std::memset(ours_.data() + neighbours, 0xee, 3 * page_size - neighbours);
+        channel.send(0);
+        (void)channel.receive();
+    });
+    (void)child.channel().receive();
+    fill({peers_.data(), length}, 4);
+    ASSERT_EQ(link_.write(peers(0, length), {ours_.data() + start, length, &odd}), IBV_WC_SUCCESS);
+    EXPECT_TRUE(holds({ours_.data(), start}, 3));
+    EXPECT_TRUE(holds({ours_.data() + start, length}, 4));
+    EXPECT_TRUE(holds({ours_.data() + neighbours, 2 * page_size - neighbours}, 3, neighbours));
+    child.kill_now();
+    child.wait();
+    EXPECT_TRUE(holds({ours_.data() + start, length}, 4));
+}
+
 TEST_P(ForkRdma, R13_child_starts_rdma_of_its_own) {
     fill({ours_.data(), page_size}, 1);
     EXPECT_TRUE(succeeds_in_child({}, [&](Channel&) {

@@ -244,27 +244,3 @@ TEST_P(Limits, R03_the_reserve_stays_available) {
     EXPECT_EQ(Region::attempt(watch_, MiB, kind()), 0);
     EXPECT_EQ(watch_.total(), before_);
 }
-
-// The lines are rate-limited, so that one refusal among many may leave none.
-TEST(LimitsMessages, R03_each_kind_of_refusal_leaves_a_line_in_the_kernel_log) {
-    const std::string mark = "hcamem-test: refusals begin";
-    write_text("/dev/kmsg", mark);
-    const auto log_names = [&](const char* limit_name) {
-        const std::string file = "/dev/shm/hcamem-log";
-        must_shell("dmesg > " + file);
-        const std::string log = read_text(file);
-        const auto begin = log.rfind(mark);
-        return begin != std::string::npos && log.find(limit_name, begin) != std::string::npos;
-    };
-    EXPECT_TRUE(eventually([&] {
-        EXPECT_EQ(value_from_child({fresh_user(), rlim_t{0}, {}},
-                                   [] { return Region::attempt(Node(), page_size); }),
-                  EAGAIN);
-        return log_names("RLIMIT_MEMLOCK");
-    }));
-    const ModuleParameter cap("max_bytes", page_size);
-    EXPECT_TRUE(eventually([&] {
-        EXPECT_EQ(Region::attempt(Node(), MiB), EDQUOT);
-        return log_names("max_bytes");
-    }));
-}

@@ -16,24 +16,18 @@
 #include "../../support/guest.hpp"
 #include "../../support/node.hpp"
 #include "../importer/importer.hpp"
+#include "inject_module.hpp"
 
 using namespace support;
 
 namespace {
 
-constexpr const char* parameters = "/sys/module/hcamem/parameters/";
+constexpr const char* parameters = inject_parameters;
 // Large, middle and single chunks.
 constexpr std::size_t region_bytes = 6 * MiB + 64 * KiB + page_size;
 
-class Injection : public testing::Test {
+class Injection : public OnInjectModule<testing::Test> {
   protected:
-    static void SetUpTestSuite() {
-        must_shell("rmmod hcamem && insmod " + environment("HCAMEM_INJECT_MODULE"));
-    }
-    static void TearDownTestSuite() {
-        must_shell("rmmod hcamem && insmod " + environment("HCAMEM_MODULE"));
-    }
-
     static std::string last_failure() {
         auto text = read_text(std::string(parameters) + "inject_last");
         return text.substr(0, text.find('\n'));
@@ -88,9 +82,18 @@ class Injection : public testing::Test {
     }
 };
 
+/// Every page, since every fault is a scenario of its own.
 int touch(void* memory, std::size_t size) {
-    fill({static_cast<unsigned char*>(memory), size}, 7);
-    return holds({static_cast<unsigned char*>(memory), size}, 7) ? 0 : EIO;
+    auto* bytes = static_cast<unsigned char*>(memory);
+    for (std::size_t at = 0; at < size; at += page_size) {
+        bytes[at] = static_cast<unsigned char>(at / page_size * 7 + 1);
+    }
+    for (std::size_t at = 0; at < size; at += page_size) {
+        if (bytes[at] != static_cast<unsigned char>(at / page_size * 7 + 1)) {
+            return EIO;
+        }
+    }
+    return 0;
 }
 
 int create_map_touch(hcamem_mapping mapping) {

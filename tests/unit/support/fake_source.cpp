@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include "api/handle_cast.h"
 #include "error/message.h"
@@ -39,6 +40,18 @@ class fake_source final : public source {
     int export_dmabuf(const void* address, std::size_t bytes,
                       std::uint64_t& offset) noexcept override {
         return real_->export_dmabuf(address, bytes, offset);
+    }
+    int open_events(file& opened) noexcept override {
+        if (!limits_.tells_events) {
+            return real_->open_events(opened);
+        }
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+            return fail(errno, "no socket pair");
+        }
+        opened = file(ends[0]);
+        limits_.events_end = ends[1];
+        return 0;
     }
     [[nodiscard]] std::uint32_t kind() const noexcept override { return real_->kind(); }
     [[nodiscard]] std::uint32_t mapping() const noexcept override { return real_->mapping(); }

@@ -17,6 +17,9 @@ struct fake_limits {
     std::atomic<bool> unmaps{false};                 // and the range is then unmapped
     std::atomic<bool> occupies{false};               // or taken by a page of somebody else
     std::atomic<std::size_t> refused{0};             // times
+
+    bool tells_events{false};        // open_events() makes a socket,
+    std::atomic<int> events_end{-1}; // whose other end this is, to send hcamem_event by
 };
 
 /// A pool whose source obeys the limits, which must outlive it.

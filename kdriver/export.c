@@ -34,6 +34,13 @@ static int hcamem_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *atta
 	return -EOPNOTSUPP;
 }
 
+/*
+ * So there are no caches to synchronize when a map call is made either. Saying
+ * so tells CONFIG_DMA_API_DEBUG that memory mapped twice at a time, as for two
+ * registrations that overlap, is meant.
+ */
+#define HCAMEM_DMA_ATTRS DMA_ATTR_SKIP_CPU_SYNC
+
 /* How much of the chunk that holds page @index belongs to [index, end). */
 static unsigned long hcamem_run(const struct hcamem_region *region, unsigned long index,
 				unsigned long end, struct page **page)
@@ -72,7 +79,7 @@ static struct sg_table *hcamem_map_dma_buf(struct dma_buf_attachment *attachment
 		sg_set_page(sg, page, run << PAGE_SHIFT, 0);
 		sg = sg_next(sg);
 	}
-	ret = dma_map_sgtable(attachment->dev, table, direction, 0);
+	ret = dma_map_sgtable(attachment->dev, table, direction, HCAMEM_DMA_ATTRS);
 	if (ret)
 		goto out_entries;
 	return table;
@@ -87,7 +94,7 @@ out_table:
 static void hcamem_unmap_dma_buf(struct dma_buf_attachment *attachment, struct sg_table *table,
 				 enum dma_data_direction direction)
 {
-	dma_unmap_sgtable(attachment->dev, table, direction, 0);
+	dma_unmap_sgtable(attachment->dev, table, direction, HCAMEM_DMA_ATTRS);
 	sg_free_table(table);
 	kfree(table);
 }

@@ -21,8 +21,9 @@ fuzz_step = '$(1)-stock=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe st
 fuzz: setup ## five minutes of hostile calls on each kernel (FUZZ_SECONDS, FUZZ_SEED)
 	@$(MAKE) -j$(JOBS) --no-print-directory $(FUZZ_PROGRAMS) module kernels
 	@tests/run $(FUZZ_RESULTS) $(foreach k,$(KERNELS),$(call fuzz_step,$(k)))
-	@grep -h ' operations done' $(FUZZ_RESULTS)/*.log
-	@tests/summary $(FUZZ_RESULTS) docs/requirements.md $(BUILD)/requirements-fuzz.txt $(KERNELS)
+	@grep ' operations done' $(FUZZ_RESULTS)/*.log
+	@tests/summary $(FUZZ_RESULTS) docs/requirements.md $(BUILD)/requirements-fuzz.txt $(KERNELS) \
+		>$(FUZZ_RESULTS)/summary || status=$$?; tail -n 1 $(FUZZ_RESULTS)/summary; exit $$status
 
 $(BUILD)/tests/hcamem_fuzz: $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)

@@ -53,8 +53,9 @@ constexpr std::array table{
 
     Operation{"vmsplice", 3, splice_pages},
     Operation{"drain", 3, drain_pipe},
-    Operation{"pin", 1, pin_pages},
-    Operation{"unpin", 2, unpin_pages},
+    // The io_uring of 6.1 takes no mapping of a file that is not shmem's.
+    Operation{"pin", 1, pin_pages, false},
+    Operation{"unpin", 2, unpin_pages, false},
     Operation{"send", 3, send_descriptor},
     Operation{"receive", 4, receive_descriptor},
 

@@ -14,6 +14,7 @@ struct Operation {
     const char* name;
     unsigned weight; ///< how often, relative to the others
     Outcome (*run)(Process& process, Random& random);
+    bool everywhere = true; ///< false if some kernel never does it
 };
 
 /// All of them; the position is the number of the tally in the report.

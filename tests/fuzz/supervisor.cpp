@@ -105,7 +105,7 @@ void on_alarm(int) {}
 /// The first operation that never succeeded, or null.
 const char* never_done(Report& report) {
     for (std::size_t i = 0; i < operations().size(); ++i) {
-        if (report.tally(i).done == 0) {
+        if (operations()[i].everywhere && report.tally(i).done == 0) {
             return operations()[i].name;
         }
     }

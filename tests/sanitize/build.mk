@@ -7,7 +7,8 @@ FAIL_NTH_OBJECTS := $(call guest_objects,$(wildcard tests/sanitize/*.cpp) \
 SANITIZE_RESULTS := $(BUILD)/results-sanitize
 # For how long each of the two ways, without and with a memory cgroup, is fuzzed.
 SANITIZE_SECONDS ?= 60
-SANITIZE_PROGRAMS ?= driver_tests driver_tests32 registration_tests inject_tests fail_nth_tests fuzz_tests
+SANITIZE_PROGRAMS ?= driver_tests driver_tests32 life_tests inject_tests ctl_tests \
+	registration_tests fail_nth_tests fuzz_tests
 
 # Instrumented, everything takes many times as long and an eighth more memory.
 SANITIZE_STEPS = \

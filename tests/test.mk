@@ -28,8 +28,8 @@ rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabu
 stability_step = '$(1)-$(2)=BUILD=$(BUILD) tests/guest/stability/run $(1) $(2) $(RESULTS)/$(1)-$(2)'
 
 # With dma-bufs everything; without them what is different then.
-DMABUF_PROGRAMS := driver_tests driver_tests32 life_tests inject_tests ctl_tests \
-	registration_tests sample_tests unit_tests fuzz_tests
+DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests ctl_tests \
+	registration_tests sample_tests unit_tests fuzz_tests life_tests
 STOCK_PROGRAMS := registration_tests \
 	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*"
 

@@ -161,8 +161,7 @@ TEST(Interrupt, leaves_nothing_behind) {
     pair.client.finish();
     pair.server.finish();
     EXPECT_NE(access(json.c_str(), F_OK), 0) << "a result of a run that has none";
-    EXPECT_TRUE(support::eventually(
-        [] { return support::read_number("/sys/class/hcamem/hcamem0/bytes_in_use") == 0; }));
+    EXPECT_TRUE(support::eventually([] { return sample::bytes_in_use() == 0; }));
 }
 
 /// Changes one byte in each half page of the pool memory of a process. False once it is gone.

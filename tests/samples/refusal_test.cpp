@@ -24,6 +24,10 @@ constexpr uid_t nobody = 65534;
 
 const std::array<const char*, 3> all_samples{sample::pingpong, sample::rdma, sample::containers};
 
+std::string uverbs_path() {
+    return "/dev/infiniband/" + support::device_of("infiniband_verbs", "rxe0");
+}
+
 /// Another mode for a file, put back at the end.
 class FileMode {
   public:
@@ -84,7 +88,7 @@ TEST(Hca, its_limits_are_named) {
 }
 
 TEST(Hca, without_permission_for_it_says_so) {
-    const FileMode uverbs("/dev/infiniband/uverbs0", 0600);
+    const FileMode uverbs(uverbs_path(), 0600);
     for (const char* name : all_samples) {
         EXPECT_TRUE(
             failed_with(sample::hca, "Permission denied", run(name, {"-d", "rxe0"}, {nobody, {}})));
@@ -92,19 +96,19 @@ TEST(Hca, without_permission_for_it_says_so) {
 }
 
 TEST(Node, without_permission_for_it_says_so) {
-    const FileMode node("/dev/infiniband/hcamem0", 0600);
-    const FileMode uverbs("/dev/infiniband/uverbs0", 0666);
+    const FileMode node(sample::node_path(), 0600);
+    const FileMode uverbs(uverbs_path(), 0666);
     for (const char* name : all_samples) {
         const auto end = run(name, {"-d", "rxe0"}, {nobody, {}});
-        EXPECT_TRUE(failed_with(sample::memory, "/dev/infiniband/hcamem0", end));
+        EXPECT_TRUE(failed_with(sample::memory, sample::node_path(), end));
     }
-    EXPECT_TRUE(failed_with(sample::memory, "/dev/infiniband/hcamem0",
+    EXPECT_TRUE(failed_with(sample::memory, sample::node_path(),
                             run(sample::rdma, {"--self", "-d", "rxe0"}, {nobody, {}})));
 }
 
 TEST(Node, an_ordinary_user_with_permission_needs_nothing_else) {
-    const FileMode node("/dev/infiniband/hcamem0", 0666);
-    const FileMode uverbs("/dev/infiniband/uverbs0", 0666);
+    const FileMode node(sample::node_path(), 0666);
+    const FileMode uverbs(uverbs_path(), 0666);
     EXPECT_TRUE(
         sample::succeeded(run(sample::rdma, {"--self", "-d", "rxe0", "-n", "3"}, {nobody, {}})));
 }

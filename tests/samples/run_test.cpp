@@ -148,8 +148,7 @@ TEST(Containers, are_sent_and_received_without_a_copy) {
 
 TEST(Samples, leave_no_memory_behind) {
     run_pair(sample::pingpong, {"-n", "5"});
-    EXPECT_TRUE(support::eventually(
-        [] { return support::read_number("/sys/class/hcamem/hcamem0/bytes_in_use") == 0; }));
+    EXPECT_TRUE(support::eventually([] { return sample::bytes_in_use() == 0; }));
 }
 
 } // namespace

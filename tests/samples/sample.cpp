@@ -24,6 +24,15 @@ support::Finished run(const std::string& name, const Words& words,
     return support::run(command(name, words), how);
 }
 
+std::string node_path() {
+    return "/dev/infiniband/" + support::device_of("hcamem", "rxe0");
+}
+
+std::uint64_t bytes_in_use() {
+    return support::read_number("/sys/class/hcamem/" + support::device_of("hcamem", "rxe0") +
+                                "/bytes_in_use");
+}
+
 std::string fresh_port() {
     static int next = 20000;
     return std::to_string(next++);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ Words command(const std::string& name, const Words& words);
 /// Runs one to its end.
 support::Finished run(const std::string& name, const Words& words,
                       const support::ProcessOptions& how = {});
+
+/// The node of rxe0.
+std::string node_path();
+
+/// What everybody holds through that node.
+std::uint64_t bytes_in_use();
 
 /// A TCP port that no other test of this program uses.
 std::string fresh_port();

@@ -9,10 +9,8 @@ namespace {
 
 using sample::Words;
 
-constexpr const char* node = "/dev/infiniband/hcamem0";
-
 bool maps_the_node(pid_t pid) {
-    return support::read_text("/proc/" + std::to_string(pid) + "/maps").find(node) !=
+    return support::read_text("/proc/" + std::to_string(pid) + "/maps").find(sample::node_path()) !=
            std::string::npos;
 }
 
@@ -26,7 +24,7 @@ void run_perftest(const std::string& tool, const Words& options) {
                 "-F",
                 "-p",
                 sample::fresh_port(),
-                std::string("--mmap=") + node};
+                "--mmap=" + sample::node_path()};
     words.insert(words.end(), options.begin(), options.end());
     support::Process server(words);
     words.emplace_back("127.0.0.1");

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -129,6 +130,17 @@ std::string maps_line(const void* address) {
         }
     }
     return {};
+}
+
+std::string device_of(const std::string& class_name, const std::string& ibdev) {
+    for (const auto& entry : std::filesystem::directory_iterator("/sys/class/" + class_name)) {
+        std::ifstream file(entry.path() / "ibdev");
+        std::string owner;
+        if (file >> owner && owner == ibdev) {
+            return entry.path().filename().string();
+        }
+    }
+    throw std::runtime_error("no device of " + class_name + " belongs to " + ibdev);
 }
 
 std::size_t open_descriptors() {

@@ -49,6 +49,10 @@ std::uint64_t smaps(const void* address, const std::string& field);
 /// The line of /proc/self/maps that holds the address, "" if there is none.
 std::string maps_line(const void* address);
 
+/// The device of a class, such as "infiniband_verbs" or "hcamem", that belongs to an HCA; its
+/// number changes when the HCA goes and comes back. Throws if there is none.
+std::string device_of(const std::string& class_name, const std::string& ibdev);
+
 /// Open descriptors of this process.
 std::size_t open_descriptors();
 

@@ -11,7 +11,7 @@ TEST_PROGRAMS := unit-tests unit-tests-sanitized sample-tests guest-tests rxe rx
 
 # $(call guest_step,SERIES,RXE,PROGRAMS). The library's own tests run there on the device.
 guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(2) \
-	--timeout 900 --results $(RESULTS)/$(1)-$(2) -- \
+	--timeout 1800 --results $(RESULTS)/$(1)-$(2) -- \
 	env BUILD=$(BUILD) HCAMEM_TEST_SOURCE=device tests/guest/run $(3)'
 
 # A guest of its own, with the memory that regions of more than 4 GiB take.

@@ -57,14 +57,17 @@ static struct sg_table *hcamem_map_dma_buf(struct dma_buf_attachment *attachment
 {
 	struct hcamem_export_object *export = attachment->dmabuf->priv;
 	unsigned long end = export->first + export->pages, index, run;
+	unsigned long longest = dma_get_max_seg_size(attachment->dev) >> PAGE_SHIFT;
 	unsigned int entries = 0;
 	struct scatterlist *sg;
 	struct sg_table *table;
 	struct page *page;
 	int ret;
 
+	/* No segment is longer than what the importer's device takes. */
+	longest = max(longest, 1UL);
 	for (index = export->first; index < end; index += run) {
-		run = hcamem_run(export->region, index, end, &page);
+		run = hcamem_run(export->region, index, min(end, index + longest), &page);
 		entries++;
 	}
 	table = kzalloc(sizeof(*table), GFP_KERNEL);
@@ -75,7 +78,7 @@ static struct sg_table *hcamem_map_dma_buf(struct dma_buf_attachment *attachment
 		goto out_table;
 	sg = table->sgl;
 	for (index = export->first; index < end; index += run) {
-		run = hcamem_run(export->region, index, end, &page);
+		run = hcamem_run(export->region, index, min(end, index + longest), &page);
 		sg_set_page(sg, page, run << PAGE_SHIFT, 0);
 		sg = sg_next(sg);
 	}

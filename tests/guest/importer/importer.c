@@ -78,6 +78,19 @@ static int importer_attach(struct importer *importer, const struct importer_atta
 	return 0;
 }
 
+/* This device, like many, takes segments of up to 64 KiB. */
+static int importer_check(const struct importer *importer)
+{
+	unsigned int longest = dma_get_max_seg_size(importer->attachment->dev);
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sgtable_dma_sg(importer->table, sg, i)
+		if (sg_dma_len(sg) > longest)
+			return -EMSGSIZE;
+	return 0;
+}
+
 static int importer_map(struct importer *importer)
 {
 	struct sg_table *table;
@@ -102,7 +115,7 @@ static int importer_map(struct importer *importer)
 	if (IS_ERR(table))
 		return PTR_ERR(table);
 	importer->table = table;
-	return 0;
+	return importer_check(importer);
 }
 
 static int importer_trim(struct importer *importer)

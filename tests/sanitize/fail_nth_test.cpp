@@ -44,6 +44,7 @@ struct Stage {
     std::size_t mapped_bytes = 0;
     std::optional<Context> context;
     std::optional<Pd> pd;
+    std::optional<Mr> mr; // kept, since its destructor allows no failure
     std::optional<Attachment> attachment;
 
     Stage() = default;
@@ -218,7 +219,7 @@ void add_cases_of(std::vector<Case>& cases, const std::string& name, std::size_t
             ASSERT_EQ(stage.attachment->attach(stage.dma_buf.get(), IMPORTER_STATIC), 0);
             ASSERT_EQ(stage.attachment->map(), 0);
         },
-        [](Stage& stage) { return stage.attachment->vmap(); });
+        [](Stage& stage) { return stage.attachment->ask_vmap(); });
     add(
         "register",
         [=](Stage& stage) {
@@ -228,8 +229,8 @@ void add_cases_of(std::vector<Case>& cases, const std::string& name, std::size_t
         },
         [](Stage& stage) {
             try {
-                const Mr mr = Mr::of_region(*stage.pd, *stage.node, stage.region->data(),
-                                            stage.region->size());
+                stage.mr.emplace(Mr::of_region(*stage.pd, *stage.node, stage.region->data(),
+                                               stage.region->size()));
                 return 0;
             } catch (const std::system_error& error) {
                 return error.code().value();

@@ -22,6 +22,9 @@ $(LIBALLOC_OBJ): $(BUILD)/%.o: %.cpp
 	@echo "CXX $<"
 	@$(CXX) $(CPPFLAGS) $(LIBALLOC_INCLUDES) $(CXXFLAGS) $(LIBALLOC_CXXFLAGS) -MMD -MP -c $< -o $@
 
+# Its loops are there to be vectorised.
+$(BUILD)/liballoc/fixed/fixed_bulk.o: CXXFLAGS += -O3
+
 # nodelete: thread-exit and fork-time state must outlive a dlclose().
 $(BUILD)/lib/libhcamem.so.$(LIBHCAMEM_VERSION): $(LIBALLOC_OBJ) liballoc/libhcamem.map
 	@mkdir -p $(@D)

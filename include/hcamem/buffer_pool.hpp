@@ -76,16 +76,12 @@ class buffer_pool {
 
     /// Fills `buffers`: all, or none and false.
     [[nodiscard]] bool get_n(std::span<void*> buffers) noexcept {
-        return head().get_n(buffers.data(), buffers.size()) ||
-               hcamem_fixed_get_n(handle_, buffers.data(), buffers.size(), 0) == 0;
+        return hcamem_fixed_get_n(handle_, buffers.data(), buffers.size(), 0) == 0;
     }
 
     /// Puts all of them back; entries that are nullptr are skipped.
     void put_n(std::span<void* const> buffers) noexcept {
-        const std::size_t done = head().put_n(buffers.data(), buffers.size());
-        if (done != buffers.size()) [[unlikely]] {
-            hcamem_fixed_put_n(handle_, buffers.data() + done, buffers.size() - done);
-        }
+        hcamem_fixed_put_n(handle_, buffers.data(), buffers.size());
     }
 
     /// The number of a buffer, 0 ... max() - 1; UINT32_MAX: it is not one of these.

@@ -98,7 +98,7 @@ int hcamem_fixed_get_n(hcamem_fixed* from, void** buffers, size_t n, int use_res
     if (buffers == nullptr) {
         return fail_static(EINVAL, "there is nowhere to put the buffers: buffers is NULL");
     }
-    if (from != nullptr && to_core(from)->get_n(buffers, n)) [[likely]] {
+    if (from != nullptr && to_core(from)->take_cached_n(buffers, n)) [[likely]] {
         return 0;
     }
     const int result = check(from);
@@ -112,13 +112,11 @@ int hcamem_fixed_put_n(hcamem_fixed* from, void* const* buffers, size_t n) {
     if (buffers == nullptr) {
         return fail_static(EINVAL, "buffers is NULL");
     }
-    size_t done = from != nullptr ? to_core(from)->put_n(buffers, n) : 0;
-    int result = 0;
-    for (; done < n; ++done) {
-        const int put = put_slowly(from, buffers[done]);
-        result = result == 0 ? put : result;
+    if (from != nullptr && to_core(from)->put_cached_n(buffers, n)) [[likely]] {
+        return 0;
     }
-    return result;
+    const int result = check(from);
+    return result != 0 ? in_child_done(result) : to_core(from)->put_back_n(buffers, n);
 }
 
 uint32_t hcamem_fixed_index(const hcamem_fixed* from, const void* buffer) {

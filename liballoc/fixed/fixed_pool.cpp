@@ -64,7 +64,6 @@ int fixed_pool::open(pool& from, const shape& wanted) noexcept {
         from.deallocate(block);
         return result;
     }
-    const std::lock_guard guard(lock_);
     pool_ = &from;
     base = static_cast<const std::byte*>(block);
     reciprocal = UINT64_MAX / stride + 1;
@@ -72,11 +71,14 @@ int fixed_pool::open(pool& from, const shape& wanted) noexcept {
     const std::uint32_t common = wanted.count - wanted.reserved;
     cacheable_bytes = common * stride;
     count_.store(wanted.count, std::memory_order_relaxed);
-    closed_ = false;
-    // The first buffers are on top.
-    for (std::uint32_t index = wanted.count; index-- > 0;) {
-        push(index < common ? free_ : reserve_, index);
-        annotate_free(at(index));
+    {
+        const std::lock_guard guard(lock_);
+        closed_ = false;
+        // The first buffers are on top.
+        for (std::uint32_t index = wanted.count; index-- > 0;) {
+            push(index < common ? free_ : reserve_, index);
+            annotate_free(at(index));
+        }
     }
     // A thread keeps at most a quarter, so that with few threads few buffers have to be
     // taken out of caches when all are wanted.
@@ -121,9 +123,7 @@ int fixed_pool::take(bool use_reserve, void*& buffer) noexcept {
             return 0;
         }
         if (refill(0, taken)) {
-            taken.set_live();
-            annotate_live(taken.block);
-            buffer = taken.block;
+            buffer = hand_out(taken.block, *taken.state);
             return 0;
         }
         bool drained = false;
@@ -145,16 +145,16 @@ bool fixed_pool::take_reserved(void*& buffer) noexcept {
     }
     const std::uint32_t index = reserve_.indices[--reserve_.count];
     behind_[index] = false;
-    buffer = at(index);
-    const cached_block taken{buffer, states + index};
-    taken.set_live();
-    annotate_live(buffer);
+    buffer = hand_out(at(index), states[index]);
     return true;
 }
 
-int fixed_pool::exhausted(bool use_reserve) const noexcept {
-    if (closed_) {
-        return fail_static(EBADF, "the buffer pool was destroyed");
+int fixed_pool::exhausted(bool use_reserve) noexcept {
+    {
+        const std::lock_guard guard(lock_);
+        if (closed_) {
+            return fail_static(EBADF, "the buffer pool was destroyed");
+        }
     }
     const auto common = static_cast<std::uint32_t>(cacheable_bytes / stride);
     if (use_reserve || common == count()) {
@@ -164,29 +164,13 @@ int fixed_pool::exhausted(bool use_reserve) const noexcept {
                 count() - common);
 }
 
-int fixed_pool::take_n(bool use_reserve, void** buffers, std::size_t n) noexcept {
-    int result = 0;
-    std::size_t got = 0;
-    while (result == 0 && got < n) {
-        result = take(use_reserve, buffers[got]);
-        got += result == 0 ? 1 : 0;
-    }
-    if (result != 0) {
-        for (std::size_t index = 0; index < got; ++index) {
-            put_back(buffers[index]);
-        }
-        std::fill_n(buffers, got, nullptr);
-    }
-    return result;
-}
-
 int fixed_pool::put_back(void* buffer) noexcept {
     if (!is_buffer(buffer)) {
         return misuse(misuse_is_error(), "pointer %p is not a buffer of this pool", buffer);
     }
     block_state& state = states[index_of(offset_of(buffer))];
-    std::uint8_t live = detail::live_state(buffer);
-    if (!state.compare_exchange_strong(live, 0, std::memory_order_relaxed)) {
+    std::uint8_t expected = live;
+    if (!state.compare_exchange_strong(expected, 0, std::memory_order_relaxed)) {
         return misuse(misuse_is_error(),
                       "buffer %p is not out: it was put back before, or never handed out", buffer);
     }

@@ -22,6 +22,8 @@
 
 namespace hcamem::core {
 
+using detail::block_state;
+
 class pool;
 
 class fixed_pool : public detail::fixed_head, public handle<fixed_pool>, private cached_heap {
@@ -38,9 +40,17 @@ class fixed_pool : public detail::fixed_head, public handle<fixed_pool>, private
     int close() noexcept;
 
     int take(bool use_reserve, void*& buffer) noexcept;
-    int take_n(bool use_reserve, void** buffers, std::size_t n) noexcept;
     int put_back(void* buffer) noexcept;
     void spill_cache() noexcept;
+
+    // -- many at once: fixed_bulk.cpp --
+    /// All or none.
+    int take_n(bool use_reserve, void** buffers, std::size_t n) noexcept;
+    /// nullptr entries are skipped; -EINVAL: one was not out, the others are back.
+    int put_back_n(void* const* buffers, std::size_t n) noexcept;
+    /// What the calling thread's cache can do; false: nothing was done.
+    [[nodiscard]] bool take_cached_n(void** buffers, std::size_t n) noexcept;
+    [[nodiscard]] bool put_cached_n(void* const* buffers, std::size_t n) noexcept;
 
     [[nodiscard]] bool inherited() const noexcept;
     [[nodiscard]] bool is_dead() const noexcept {
@@ -68,7 +78,14 @@ class fixed_pool : public detail::fixed_head, public handle<fixed_pool>, private
 
     int make_tables(const shape& wanted) noexcept;
     bool take_reserved(void*& buffer) noexcept;
-    int exhausted(bool use_reserve) const noexcept;
+    int exhausted(bool use_reserve) noexcept;
+    void* hand_out(void* buffer, block_state& state) const noexcept {
+        state.store(live, std::memory_order_relaxed);
+        annotate_live(buffer);
+        return buffer;
+    }
+    bool take_scattered(const cached_block* taken, void** buffers, std::size_t n) noexcept;
+    bool free_run(void* const* buffers, std::size_t n, cached_block* freed) noexcept;
     bool push(free_list& list, std::size_t index) noexcept;
     [[nodiscard]] bool all_back() const noexcept;
     void end() noexcept;

@@ -29,6 +29,16 @@ using detail::cached_block;
 
 class block_states {
   public:
+    /// The state of a live block: blocks are 64 bytes apart at least, and that those of
+    /// neighbours differ tells a block from an address inside one.
+    static std::uint8_t live_state(const void* block) noexcept {
+        return static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(block) / min_align |
+                                         0x80);
+    }
+    static void set_live(const cached_block& taken) noexcept {
+        taken.state->store(live_state(taken.block), std::memory_order_relaxed);
+    }
+
     /// For blocks in [base, base + bytes). -ENOMEM with a message.
     int init(const std::byte* base, std::size_t bytes) noexcept;
     /// From now on no block is live.
@@ -62,8 +72,8 @@ class block_states {
             return false;
         }
         block_state* const state = info.state_of(block, step);
-        if (state->load(std::memory_order_relaxed) != detail::live_state(block) ||
-            offset % min_align != 0) [[unlikely]] {
+        if (state->load(std::memory_order_relaxed) != live_state(block) || offset % min_align != 0)
+            [[unlikely]] {
             return false;
         }
         state->store(0, std::memory_order_relaxed);
@@ -79,8 +89,8 @@ class block_states {
         }
         const page_info& info = infos_[offset / page_bytes];
         const std::uint32_t step = info.step.load(std::memory_order_relaxed);
-        return step != 0 && info.state_of(block, step)->load(std::memory_order_relaxed) ==
-                                detail::live_state(block);
+        return step != 0 &&
+               info.state_of(block, step)->load(std::memory_order_relaxed) == live_state(block);
     }
 
   private:

@@ -166,7 +166,7 @@ class pool : public handle<pool>, private cached_heap {
     verdict put(void* block, const request* expected) noexcept;
     int report(verdict what, const void* block, const request* expected) const noexcept;
     static void* hand_out(const cached_block& taken, std::size_t class_index) noexcept {
-        taken.set_live();
+        block_states::set_live(taken);
         annotate_live(taken.block, size_classes[class_index].bytes);
         return taken.block;
     }

@@ -39,14 +39,8 @@ inline constexpr std::memory_order publish_order = std::memory_order_release;
 inline constexpr std::memory_order other_order = std::memory_order_acquire;
 #endif
 
-/// Whether a block is in the program's hands: 0, or live_state() of its address.
+/// Whether a block is in the program's hands: 0, or what its heap has for that.
 using block_state = std::atomic<std::uint8_t>;
-
-/// Blocks are 64 bytes apart at least. That neighbouring blocks' differ tells a block from
-/// an address inside one.
-inline std::uint8_t live_state(const void* block) noexcept {
-    return static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(block) >> 6 | 0x80);
-}
 
 /// A block with its state, which does not lie in the block: that is DMA memory.
 struct cached_block {
@@ -56,7 +50,6 @@ struct cached_block {
     [[nodiscard]] bool is_live() const noexcept {
         return state->load(std::memory_order_relaxed) != 0;
     }
-    void set_live() const noexcept { state->store(live_state(block), std::memory_order_relaxed); }
 };
 
 /// Zero is the empty state: blocks can neither be taken nor put.
@@ -86,7 +79,8 @@ struct alignas(32) block_cache {
     }
 
     /// The first of n blocks that lie one behind the other and are the caller's until it
-    /// puts something in; nullptr: there are not so many, or one is live.
+    /// puts something in; nullptr: there are not so many. It does not look whether they are
+    /// live; untake_n() puts them all back.
     [[nodiscard]] const cached_block* take_n(std::size_t n) noexcept {
         const std::int32_t before = top.load(std::memory_order_relaxed);
         if (n > static_cast<std::size_t>(before)) {
@@ -95,17 +89,15 @@ struct alignas(32) block_cache {
         const std::int32_t index = before - static_cast<std::int32_t>(n);
         top.store(index, owner_order);
         order_with_membarrier();
-        bool bad = index < bottom.load(owner_order);
-        if (!bad) [[likely]] {
-            for (std::size_t each = 0; each < n; ++each) {
-                bad = bad || blocks[static_cast<std::size_t>(index) + each].is_live();
-            }
-        }
-        if (bad) [[unlikely]] {
+        if (index < bottom.load(owner_order)) [[unlikely]] {
             top.store(before, std::memory_order_relaxed);
             return nullptr;
         }
         return blocks + index;
+    }
+    void untake_n(std::size_t n) noexcept {
+        top.store(top.load(std::memory_order_relaxed) + static_cast<std::int32_t>(n),
+                  publish_order);
     }
 
     /// False: it is in, but now some must be given back.

@@ -23,6 +23,8 @@ HCAMEM_API void hcamem_fixed_spill_1(hcamem_fixed* from) noexcept;
 namespace hcamem::detail {
 
 struct fixed_head {
+    static constexpr std::uint8_t live = 1; // the state of a buffer that is out
+
     const std::byte* base = nullptr; // of the first buffer
     std::size_t cacheable_bytes = 0; // from there on, without the reserve; 0: destroyed
     std::size_t stride = 0;          // from one buffer to the next
@@ -66,7 +68,7 @@ struct fixed_head {
             return false;
         }
         block_state* const state = states + index;
-        if (state->load(std::memory_order_relaxed) != live_state(buffer)) [[unlikely]] {
+        if (state->load(std::memory_order_relaxed) != live) [[unlikely]] {
             return false;
         }
         state->store(0, std::memory_order_relaxed);
@@ -82,7 +84,7 @@ struct fixed_head {
         if (mine == nullptr || !mine->take(taken)) [[unlikely]] {
             return false;
         }
-        taken.set_live();
+        taken.state->store(live, std::memory_order_relaxed);
         annotate_live(taken.block);
         buffer = taken.block;
         return true;
@@ -98,38 +100,6 @@ struct fixed_head {
             hcamem_fixed_spill_1(reinterpret_cast<hcamem_fixed*>(this));
         }
         return true;
-    }
-
-    [[nodiscard]] bool get_n(void** buffers, std::size_t n) const noexcept {
-        block_cache* const mine = cache();
-        const cached_block* const taken = mine != nullptr ? mine->take_n(n) : nullptr;
-        if (taken == nullptr) [[unlikely]] {
-            return false;
-        }
-        for (std::size_t index = 0; index < n; ++index) {
-            taken[index].set_live();
-            annotate_live(taken[index].block);
-            buffers[index] = taken[index].block;
-        }
-        return true;
-    }
-
-    /// Returns how many were put before one that was not a live buffer.
-    [[nodiscard]] std::size_t put_n(void* const* buffers, std::size_t n) noexcept {
-        block_cache* const mine = cache();
-        cached_block* const room = mine != nullptr ? mine->room(n) : nullptr;
-        if (room == nullptr) [[unlikely]] {
-            return 0;
-        }
-        std::size_t done = 0;
-        while (done < n && set_free(buffers[done], room[done])) {
-            ++done;
-        }
-        const auto top = static_cast<std::int32_t>(room + done - mine->blocks);
-        if (!mine->publish(top)) [[unlikely]] {
-            hcamem_fixed_spill_1(reinterpret_cast<hcamem_fixed*>(this));
-        }
-        return done;
     }
 };
 

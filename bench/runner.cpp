@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "runner.hpp"
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <memory>
+#include <regex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "contender.hpp"
+
+namespace bench {
+namespace {
+
+std::string name_of(const bench_case& what, const entry& one) {
+    return name_of(what) + "/" + one.name;
+}
+
+bool is_wanted(const options& how, const bench_case& what, const entry& one) {
+    return std::regex_search(name_of(what, one), how.filter);
+}
+
+/// Keeps each repetition's time, by the name the benchmark was registered with.
+class collector final : public benchmark::BenchmarkReporter {
+  public:
+    explicit collector(const bench_case& what) : what_(what) {}
+
+    bool ReportContext(const Context& /*context*/) override { return true; }
+
+    void ReportRuns(const std::vector<Run>& runs) override {
+        for (const Run& run : runs) {
+            if (run.run_type != Run::RT_Iteration) {
+                continue;
+            }
+            if (run.error_occurred) {
+                std::fprintf(stderr, "bench_pool: %s: %s\n", run.run_name.function_name.c_str(),
+                             run.error_message.c_str());
+                continue;
+            }
+            // Iterations are those of all threads together, the time is that of one.
+            const double buffers = static_cast<double>(run.iterations) /
+                                   static_cast<double>(run.threads) *
+                                   static_cast<double>(buffers_per_iteration(what_.kind));
+            samples_[run.run_name.function_name].push_back(run.real_accumulated_time * 1e9 /
+                                                           buffers);
+        }
+    }
+
+    [[nodiscard]] std::vector<double> samples_of(const std::string& name) const {
+        const auto found = samples_.find(name);
+        return found != samples_.end() ? found->second : std::vector<double>{};
+    }
+
+  private:
+    bench_case what_;
+    std::map<std::string, std::vector<double>> samples_;
+};
+
+struct set_up {
+    const entry* what;
+    std::unique_ptr<contender> runs;
+};
+
+class case_runner {
+  public:
+    explicit case_runner(const options& how) : how_(how), entries_(all_entries()) {
+        // The library takes these as a command line only.
+        std::string name = "bench_pool";
+        std::string interleave = "--benchmark_enable_random_interleaving=true";
+        std::array<char*, 3> arguments{name.data(), interleave.data(), nullptr};
+        int count = arguments.size() - 1;
+        benchmark::Initialize(&count, arguments.data());
+    }
+
+    void run(const bench_case& what, results& all) {
+        const std::vector<set_up> contenders = prepare(what);
+        if (contenders.empty()) {
+            return;
+        }
+        std::fprintf(stderr, "%s\n", name_of(what).c_str());
+        benchmark::ClearRegisteredBenchmarks();
+        for (const set_up& one : contenders) {
+            contender* const runs = one.runs.get();
+            benchmark::RegisterBenchmark(one.what->name.c_str(),
+                                         [runs](benchmark::State& state) { runs->run(state); })
+                ->Threads(what.threads)
+                ->UseRealTime()
+                ->Repetitions(how_.repetitions)
+                ->MinTime(how_.seconds);
+        }
+        collector collected(what);
+        benchmark::RunSpecifiedBenchmarks(&collected, ".");
+        for (const set_up& one : contenders) {
+            std::vector<double> samples = collected.samples_of(one.what->name);
+            if (!samples.empty()) {
+                all.add({what, one.what->name, one.what->whose, std::move(samples)});
+            }
+        }
+    }
+
+  private:
+    std::vector<set_up> prepare(const bench_case& what) {
+        std::vector<set_up> contenders;
+        bool any = false;
+        for (const entry& one : entries_) {
+            // The calibration loop is in every case that anything else is in.
+            if (one.whose == side::calibration ? !any : !is_wanted(how_, what, one)) {
+                continue;
+            }
+            if (std::unique_ptr<contender> made = make(one, what)) {
+                contenders.push_back({&one, std::move(made)});
+                any = true;
+            }
+        }
+        return contenders;
+    }
+
+    std::unique_ptr<contender> make(const entry& one, const bench_case& what) {
+        try {
+            return one.make(what);
+        } catch (const std::exception& error) {
+            if (told_.insert(one.name).second) {
+                std::fprintf(stderr, "bench_pool: %s is not measured: %s\n",
+                             name_of(what, one).c_str(), error.what());
+            }
+            return nullptr;
+        }
+    }
+
+    const options& how_;
+    std::vector<entry> entries_;
+    std::set<std::string> told_;
+};
+
+} // namespace
+
+results run_cases(const options& how) {
+    results all;
+    case_runner runner(how);
+    for (const bench_case& what : all_cases()) {
+        runner.run(what, all);
+    }
+    return all;
+}
+
+void list_cases(const options& how) {
+    for (const bench_case& what : all_cases()) {
+        for (const entry& one : all_entries()) {
+            if (one.whose != side::calibration && is_wanted(how, what, one)) {
+                std::puts(name_of(what, one).c_str());
+            }
+        }
+    }
+}
+
+} // namespace bench

@@ -17,9 +17,13 @@ BENCH_ABSENT := $(foreach peer,$(BENCH_PEERS),$(if $(call bench_peer_is_there,$(
 BENCH_WITHOUT := $(if $(wildcard include/hcamem/buffer_pool.hpp),bench/memory/no_fixed.cpp, \
 	bench/ours/fixed.cpp bench/memory/fixed.cpp)
 BENCH_SRC := $(filter-out $(foreach peer,$(BENCH_ABSENT),$(call bench_peer_file,$(peer))) \
-	$(BENCH_WITHOUT),$(sort $(wildcard bench/*.cpp bench/*/*.cpp)))
+	$(BENCH_WITHOUT) bench/selfcheck/%,$(sort $(wildcard bench/*.cpp bench/*/*.cpp)))
 BENCH_OBJ := $(BENCH_SRC:%.cpp=$(BUILD)/%.o)
-BENCH_REPORT_OBJ := $(filter $(BUILD)/bench/report/%,$(BENCH_OBJ))
+
+# What needs no peer is tested: how results become ratios, files and tables.
+BENCH_SELFCHECK := $(BUILD)/tests/bench_report_tests
+BENCH_SELFCHECK_OBJ := $(filter $(BUILD)/bench/report/%,$(BENCH_OBJ)) \
+	$(patsubst %.cpp,$(BUILD)/%.o,$(wildcard bench/selfcheck/*.cpp))
 
 # DPDK's headers are not written for our warnings, and want instructions that all of its own
 # programs are compiled with.
@@ -31,7 +35,7 @@ BENCH_DPDK_LIBS := -lrte_eal -lrte_mempool -Wl,--push-state,--no-as-needed -lrte
 BENCH_LIBS := $(if $(filter %/dpdk.o,$(BENCH_OBJ)),$(BENCH_DPDK_LIBS)) \
 	$(if $(filter %/ucx.o,$(BENCH_OBJ)),-lucs)
 
-.PHONY: bench-pool run-bench-pool bench-report-test
+.PHONY: bench-pool run-bench-pool bench-selfcheck
 
 # A make of its own, so that nothing is looked for before it is installed.
 bench-pool: ## measure our allocators beside others (BENCH_ARGS=--help)
@@ -44,7 +48,9 @@ run-bench-pool: $(BENCH)
 	@$(BENCH) --directory $(BUILD)/bench $(BENCH_ARGS)
 	@bench/plot $(BUILD)/bench/pool.json $(BUILD)/bench/pool.svg
 
-$(BENCH_OBJ): $(BUILD)/%.o: %.cpp
+bench-selfcheck: $(BENCH_SELFCHECK)
+
+$(BENCH_OBJ) $(filter %_test.o,$(BENCH_SELFCHECK_OBJ)): $(BUILD)/%.o: %.cpp
 	@mkdir -p $(@D)
 	@echo "CXX $<"
 	@$(CXX) $(CPPFLAGS) -Ibench $(CXXFLAGS) $(BENCH_CXXFLAGS) -MMD -MP -c $< -o $@
@@ -55,4 +61,9 @@ $(BENCH): $(BENCH_OBJ) $(HCAMEM_LIB)
 	@$(CXX) $(LDFLAGS) $(BENCH_OBJ) -L$(dir $(HCAMEM_LIB)) -lhcamem -Wl,-rpath,'$$ORIGIN/../lib' \
 		-lbenchmark $(BENCH_LIBS) -libverbs -pthread -ldl -o $@
 
--include $(BENCH_OBJ:.o=.d)
+$(BENCH_SELFCHECK): $(BENCH_SELFCHECK_OBJ)
+	@mkdir -p $(@D)
+	@echo "LD  $@"
+	@$(CXX) $(LDFLAGS) $^ -lgtest -lgtest_main -pthread -o $@
+
+-include $(BENCH_OBJ:.o=.d) $(BENCH_SELFCHECK_OBJ:.o=.d)

@@ -48,8 +48,8 @@ int run(const options& how) {
     std::string text = machine_line() + "\n" + std::to_string(how.repetitions) +
                        " repetitions, hcamem on " + how.source + (how.quick ? ", quick" : "") +
                        "\n\n" + goals + "\n";
-    for (const pattern what : {pattern::pair, pattern::batch, pattern::bulk, pattern::across,
-                               pattern::mixed, pattern::lkey}) {
+    for (const pattern what : {pattern::pair, pattern::batch, pattern::bulk, pattern::mixed,
+                               pattern::across, pattern::lkey}) {
         const std::string table = time_table(all, what);
         text += table.empty() ? "" : table + "\n";
     }

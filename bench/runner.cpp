@@ -45,11 +45,10 @@ class collector final : public benchmark::BenchmarkReporter {
                 continue;
             }
             // Iterations are those of all threads together, the time is that of one.
-            const double buffers = static_cast<double>(run.iterations) /
-                                   static_cast<double>(run.threads) *
-                                   static_cast<double>(buffers_per_iteration(what_.kind));
-            samples_[run.run_name.function_name].push_back(run.real_accumulated_time * 1e9 /
-                                                           buffers);
+            const double count = static_cast<double>(run.iterations) /
+                                 static_cast<double>(run.threads) *
+                                 static_cast<double>(per_iteration(what_.kind));
+            samples_[run.run_name.function_name].push_back(run.real_accumulated_time * 1e9 / count);
         }
     }
 

@@ -19,9 +19,6 @@
 namespace bench {
 namespace {
 
-// So few that they stay in the L1 cache, the library's tables beside them.
-constexpr std::size_t addresses = 1024;
-
 class key_contender : public contender {
   public:
     explicit key_contender(const bench_case& what) : pool_(make_pool(lkey_slab_bytes, what.bytes)) {
@@ -56,11 +53,11 @@ class key_contender : public contender {
   protected:
     template <class Lookup>
     void look_up(benchmark::State& state, Lookup lookup) {
-        std::size_t next = 0;
         std::uint32_t sum = 0;
         for ([[maybe_unused]] auto iteration : state) {
-            sum += lookup(*binding_, addresses_[next]);
-            next = (next + 1) % addresses;
+            for (const void* const address : addresses_) {
+                sum += lookup(*binding_, address);
+            }
         }
         benchmark::DoNotOptimize(sum);
     }
@@ -69,7 +66,7 @@ class key_contender : public contender {
     hcamem::pool pool_;
     std::vector<void*> blocks_;
     std::unique_ptr<hcamem::binding> binding_;
-    std::array<const void*, addresses> addresses_{};
+    std::array<const void*, lkey_addresses> addresses_{};
 };
 
 class c_keys final : public key_contender {

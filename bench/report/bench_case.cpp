@@ -27,24 +27,36 @@ std::string name_of(const bench_case& what) {
            std::to_string(what.threads);
 }
 
-std::size_t buffers_per_iteration(pattern what) {
-    return what == pattern::batch || what == pattern::bulk ? batch_size : 1;
+std::size_t per_iteration(pattern what) {
+    switch (what) {
+    case pattern::batch:
+    case pattern::bulk:
+        return batch_size;
+    case pattern::lkey:
+        return lkey_addresses;
+    case pattern::pair:
+    case pattern::across:
+    case pattern::mixed:
+        break;
+    }
+    return 1;
 }
 
 std::vector<bench_case> all_cases() {
     std::vector<bench_case> cases;
-    for (const pattern what : {pattern::pair, pattern::batch, pattern::bulk, pattern::across}) {
+    for (const pattern what : {pattern::pair, pattern::batch, pattern::bulk}) {
         for (const int threads : {1, 2}) {
-            if (what == pattern::across && threads == 1) {
-                continue;
-            }
             for (const std::size_t bytes : {256, 4096, 65536}) {
                 cases.push_back({what, bytes, threads});
             }
         }
     }
-    cases.push_back({pattern::mixed, 0, 1});
-    cases.push_back({pattern::mixed, 0, 2});
+    for (const int threads : {1, 2}) {
+        cases.push_back({pattern::mixed, 0, threads});
+    }
+    for (const std::size_t bytes : {256, 4096, 65536}) {
+        cases.push_back({pattern::across, bytes, 2});
+    }
     for (const std::size_t slabs : {1, 16, 256, 4096}) {
         cases.push_back({pattern::lkey, slabs * lkey_slab_bytes, 1});
     }

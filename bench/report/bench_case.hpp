@@ -12,8 +12,8 @@ enum class pattern {
     pair,   // get one, give it back
     batch,  // get 64 one by one, give them back one by one
     bulk,   // the same by calls that take 64 at once
-    across, // one thread gets, another gives back
     mixed,  // sizes of eager messages, a random one of many live buffers replaced
+    across, // one thread gets, another gives back
     lkey,   // the key of an address
 };
 
@@ -30,14 +30,16 @@ struct bench_case {
 /// "pair/4096/2": pattern, bytes, threads.
 std::string name_of(const bench_case& what);
 
-/// Buffers that one iteration of the pattern's loop gets and gives back.
-std::size_t buffers_per_iteration(pattern what);
+/// What one iteration of the pattern's loop does: buffers got and given back, or keys found.
+std::size_t per_iteration(pattern what);
 
 std::vector<bench_case> all_cases();
 
 enum class side { ours, peer, calibration };
 
 inline constexpr std::size_t batch_size = 64;
+// So few that they stay in the L1 cache, the library's tables beside them.
+inline constexpr std::size_t lkey_addresses = 1024;
 inline constexpr std::size_t lkey_slab_bytes = std::size_t{2} << 20;
 
 } // namespace bench

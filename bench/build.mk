@@ -43,8 +43,8 @@ bench-pool: ## measure our allocators beside others (BENCH_ARGS=--help)
 	@$(MAKE) --no-print-directory run-bench-pool
 
 run-bench-pool: $(BENCH)
-	@$(foreach peer,$(BENCH_ABSENT),echo "bench-pool: $(call bench_peer_file,$(peer)) is not \
-		measured: apt-get install $(word 3,$(subst :, ,$(peer)))";)
+	@$(foreach peer,$(BENCH_ABSENT),echo "bench-pool: $(call bench_peer_file,$(peer)) is left \
+		out: apt-get install $(word 3,$(subst :, ,$(peer)))";)
 	@$(BENCH) --directory $(BUILD)/bench $(BENCH_ARGS)
 	@bench/plot $(BUILD)/bench/pool.json $(BUILD)/bench/pool.svg
 

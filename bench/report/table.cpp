@@ -48,20 +48,24 @@ std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
         }
     }
     std::string text;
-    for (std::size_t index = 0; index < rows.size(); ++index) {
+    const auto add_row = [&](const std::vector<std::string>& cells) {
         for (std::size_t column = 0; column < widths.size(); ++column) {
-            const std::string& cell = rows[index][column];
-            const std::string space(widths[column] - cell.size(), ' ');
-            text += column == 0 ? "| " + cell + space : " | " + space + cell;
+            const std::string space(widths[column] - cells[column].size(), ' ');
+            text += column == 0 ? "| " : " | ";
+            // Names to the left, numbers to the right.
+            text.append(column == 0 ? cells[column] : space)
+                .append(column == 0 ? space : cells[column]);
         }
         text += " |\n";
-        if (index == 0) {
-            for (std::size_t column = 0; column < widths.size(); ++column) {
-                const std::string line(widths[column] - 1, '-');
-                text += column == 0 ? "| -" + line : " | " + line + ":";
-            }
-            text += " |\n";
-        }
+    };
+    add_row(rows.front());
+    std::vector<std::string> line;
+    for (const std::size_t width : widths) {
+        line.push_back(std::string(width - 1, '-') + (line.empty() ? "-" : ":"));
+    }
+    add_row(line);
+    for (std::size_t index = 1; index < rows.size(); ++index) {
+        add_row(rows[index]);
     }
     return text;
 }

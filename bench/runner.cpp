@@ -27,11 +27,9 @@ bool is_wanted(const options& how, const bench_case& what, const entry& one) {
     return std::regex_search(name_of(what, one), how.filter);
 }
 
-/// Keeps each repetition's time, by the name the benchmark was registered with.
+/// Keeps the ns per iteration of each repetition, by the name of the implementation.
 class collector final : public benchmark::BenchmarkReporter {
   public:
-    explicit collector(const bench_case& what) : what_(what) {}
-
     bool ReportContext(const Context& /*context*/) override { return true; }
 
     void ReportRuns(const std::vector<Run>& runs) override {
@@ -45,10 +43,9 @@ class collector final : public benchmark::BenchmarkReporter {
                 continue;
             }
             // Iterations are those of all threads together, the time is that of one.
-            const double count = static_cast<double>(run.iterations) /
-                                 static_cast<double>(run.threads) *
-                                 static_cast<double>(per_iteration(what_.kind));
-            samples_[run.run_name.function_name].push_back(run.real_accumulated_time * 1e9 / count);
+            samples_[run.run_name.function_name].push_back(run.real_accumulated_time * 1e9 *
+                                                           static_cast<double>(run.threads) /
+                                                           static_cast<double>(run.iterations));
         }
     }
 
@@ -58,7 +55,6 @@ class collector final : public benchmark::BenchmarkReporter {
     }
 
   private:
-    bench_case what_;
     std::map<std::string, std::vector<double>> samples_;
 };
 
@@ -92,12 +88,19 @@ class case_runner {
                 ->Threads(what.threads)
                 ->UseRealTime()
                 ->Repetitions(how_.repetitions)
+                // Iterations are counted out once: not while pages are touched for the first time.
+                ->MinWarmUpTime(how_.seconds)
                 ->MinTime(how_.seconds);
         }
-        collector collected(what);
+        collector collected;
         benchmark::RunSpecifiedBenchmarks(&collected, ".");
         for (const set_up& one : contenders) {
             std::vector<double> samples = collected.samples_of(one.what->name);
+            if (one.what->whose != side::calibration) {
+                for (double& sample : samples) {
+                    sample /= static_cast<double>(per_iteration(what.kind));
+                }
+            }
             if (!samples.empty()) {
                 all.add({what, one.what->name, one.what->whose, std::move(samples)});
             }

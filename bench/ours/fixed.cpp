@@ -27,7 +27,7 @@ class c_impl {
     c_impl& operator=(const c_impl&) = delete;
     c_impl(c_impl&&) = delete;
     c_impl& operator=(c_impl&&) = delete;
-    ~c_impl() { hcamem_fixed_close(fixed_); }
+    ~c_impl() { hcamem_fixed_destroy(fixed_); }
 
     class user {
       public:
@@ -35,7 +35,7 @@ class c_impl {
         void* get() { return get_(fixed_, 0); }
         void put(void* buffer) { put_(fixed_, buffer); }
         void get_n(batch_of_buffers& buffers) {
-            if (get_n_(fixed_, buffers.data(), buffers.size()) != 0) [[unlikely]] {
+            if (get_n_(fixed_, buffers.data(), buffers.size(), 0) != 0) [[unlikely]] {
                 buffers.fill(nullptr);
             }
         }
@@ -64,7 +64,11 @@ class inlined_impl {
         explicit user(inlined_impl& from) : buffers_(from.buffers_) {}
         void* get() { return buffers_.get(); }
         void put(void* buffer) { buffers_.put(buffer); }
-        void get_n(batch_of_buffers& buffers) { buffers_.get_n(buffers); }
+        void get_n(batch_of_buffers& buffers) {
+            if (!buffers_.get_n(buffers)) [[unlikely]] {
+                buffers.fill(nullptr);
+            }
+        }
         void put_n(batch_of_buffers& buffers) { buffers_.put_n(buffers); }
 
       private:

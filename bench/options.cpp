@@ -18,7 +18,7 @@ constexpr const char* usage =
     "  -f, --filter REGEX     only what matches, of PATTERN/BYTES/THREADS/IMPLEMENTATION or "
     "memory\n"
     "  -r, --repetitions N    of which the median is taken, at least 1 (12)\n"
-    "  -t, --seconds SECONDS  at least, of each repetition (0.06)\n"
+    "  -t, --seconds SECONDS  of each repetition, about (0.06)\n"
     "  -q, --quick            3 repetitions of 0.01 s: shows that all works, not how fast\n"
     "  -l, --list             only list what would be measured\n"
     "  -h, --help\n";

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "runner.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -80,22 +82,14 @@ class case_runner {
             return;
         }
         std::fprintf(stderr, "%s\n", name_of(what).c_str());
-        benchmark::ClearRegisteredBenchmarks();
+        const collector tried = measure(what, contenders, [this](const auto&, auto& benchmark) {
+            benchmark.MinWarmUpTime(how_.seconds)->MinTime(how_.seconds / 4)->Repetitions(3);
+        });
+        const collector timed = measure(what, contenders, [&](const auto& name, auto& benchmark) {
+            benchmark.Iterations(iterations(tried.samples_of(name)))->Repetitions(how_.repetitions);
+        });
         for (const set_up& one : contenders) {
-            contender* const runs = one.runs.get();
-            benchmark::RegisterBenchmark(one.what->name.c_str(),
-                                         [runs](benchmark::State& state) { runs->run(state); })
-                ->Threads(what.threads)
-                ->UseRealTime()
-                ->Repetitions(how_.repetitions)
-                // Iterations are counted out once: not while pages are touched for the first time.
-                ->MinWarmUpTime(how_.seconds)
-                ->MinTime(how_.seconds);
-        }
-        collector collected;
-        benchmark::RunSpecifiedBenchmarks(&collected, ".");
-        for (const set_up& one : contenders) {
-            std::vector<double> samples = collected.samples_of(one.what->name);
+            std::vector<double> samples = timed.samples_of(one.what->name);
             if (one.what->whose != side::calibration) {
                 for (double& sample : samples) {
                     sample /= static_cast<double>(per_iteration(what.kind));
@@ -108,6 +102,34 @@ class case_runner {
     }
 
   private:
+    /// Runs all contenders' repetitions, after `configure` said how many and how long.
+    template <class Configure>
+    static collector measure(const bench_case& what, const std::vector<set_up>& contenders,
+                             Configure configure) {
+        benchmark::ClearRegisteredBenchmarks();
+        for (const set_up& one : contenders) {
+            contender* const runs = one.runs.get();
+            benchmark::internal::Benchmark* const made = benchmark::RegisterBenchmark(
+                one.what->name.c_str(), [runs](benchmark::State& state) { runs->run(state); });
+            made->Threads(what.threads)->UseRealTime();
+            configure(one.what->name, *made);
+        }
+        collector collected;
+        benchmark::RunSpecifiedBenchmarks(&collected, ".");
+        return collected;
+    }
+
+    /// How many fill a repetition. The library would count until a first try takes the time,
+    /// and one interruption by another program would make that far too few; the shortest of
+    /// several tries had none.
+    [[nodiscard]] benchmark::IterationCount iterations(const std::vector<double>& ns) const {
+        if (ns.empty()) {
+            return 1;
+        }
+        const double count = how_.seconds * 1e9 / std::ranges::min(ns);
+        return std::max<benchmark::IterationCount>(1, std::llround(count));
+    }
+
     std::vector<set_up> prepare(const bench_case& what) {
         std::vector<set_up> contenders;
         bool any = false;

@@ -13,11 +13,8 @@ bench_peer_file = bench/peers/$(word 1,$(subst :, ,$(1))).cpp
 bench_peer_is_there = $(wildcard $(word 2,$(subst :, ,$(1))))
 BENCH_ABSENT := $(foreach peer,$(BENCH_PEERS),$(if $(call bench_peer_is_there,$(peer)),,$(peer)))
 
-# Buffers of one size.
-BENCH_WITHOUT := $(if $(wildcard include/hcamem/buffer_pool.hpp),bench/memory/no_fixed.cpp, \
-	bench/ours/fixed.cpp bench/memory/fixed.cpp)
 BENCH_SRC := $(filter-out $(foreach peer,$(BENCH_ABSENT),$(call bench_peer_file,$(peer))) \
-	$(BENCH_WITHOUT) bench/selfcheck/%,$(sort $(wildcard bench/*.cpp bench/*/*.cpp)))
+	bench/selfcheck/%,$(sort $(wildcard bench/*.cpp bench/*/*.cpp)))
 BENCH_OBJ := $(BENCH_SRC:%.cpp=$(BUILD)/%.o)
 
 # What needs no peer is tested: how results become ratios, files and tables.

@@ -101,7 +101,8 @@ struct hcamem_options {
     int32_t numa_node; /* -1: the HCA's, for ordinary memory the allocating thread's */
     uint32_t flags;    /* HCAMEM_OPT_* */
     uint64_t initial;  /* bytes obtained by hcamem_pool_create(), rounded up to 2 MiB; 0: none */
-    uint64_t growth;   /* bytes per slab, rounded up to 2 MiB; 0: from 2 MiB doubling to 64 MiB */
+    uint64_t growth;   /* bytes per slab, rounded up to 2 MiB; 0: an eighth of the slabs there
+                        * are, from 2 MiB to 64 MiB */
     uint64_t maximum;  /* bytes of all slabs together, rounded down to 2 MiB; address space of
                         * this size is reserved at once, memory is not */
     const char* hca;   /* name of the HCA, e.g. "mlx5_0"; NULL: the first one. Read during

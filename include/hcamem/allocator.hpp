@@ -42,11 +42,11 @@ class allocator { // NOLINT(cppcoreguidelines-special-member-functions): see the
         if (n > PTRDIFF_MAX / sizeof(T)) {
             throw std::bad_array_new_length();
         }
-        return static_cast<T*>(pool_.allocate(n * sizeof(T), alignof(T)));
+        return static_cast<T*>(pool_.allocate(n * sizeof(T), align));
     }
 
     void deallocate(T* block, std::size_t n) noexcept {
-        pool_.deallocate(block, n * sizeof(T), alignof(T));
+        pool_.deallocate(block, n * sizeof(T), align);
     }
 
     [[nodiscard]] const pool& get_pool() const noexcept { return pool_; }
@@ -57,6 +57,9 @@ class allocator { // NOLINT(cppcoreguidelines-special-member-functions): see the
     }
 
   private:
+    // All blocks are aligned to 64, and asking for less has no effect but to cost.
+    static constexpr std::size_t align = alignof(T) <= 64 ? 0 : alignof(T);
+
     pool pool_;
 };
 

@@ -11,6 +11,7 @@
 #include <infiniband/verbs.h>
 
 #include <hcamem.h>
+#include <hcamem/detail/binding_head.hpp>
 #include <hcamem/error.hpp>
 #include <hcamem/pool.hpp>
 
@@ -50,10 +51,10 @@ class binding {
 
     /// Keys of the slab that holds the address; 0: in no slab of the pool.
     [[nodiscard]] std::uint32_t lkey(const void* address) const noexcept {
-        return hcamem_lkey(handle_, address);
+        return handle_ != nullptr ? head().lkey(address) : 0;
     }
     [[nodiscard]] std::uint32_t rkey(const void* address) const noexcept {
-        return hcamem_rkey(handle_, address);
+        return handle_ != nullptr ? head().rkey(address) : 0;
     }
 
     /// The registration that covers the address: keys, path, access, memory region.
@@ -84,6 +85,10 @@ class binding {
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
   private:
+    [[nodiscard]] const detail::binding_head& head() const noexcept {
+        return *reinterpret_cast<const detail::binding_head*>(handle_);
+    }
+
     [[noreturn]] void sge_failed(const void* address, std::size_t bytes) const {
         static_cast<void>(key(address)); // throws with a message for a foreign address
         throw error(EMSGSIZE, "a scatter/gather entry of " + std::to_string(bytes) +

@@ -95,6 +95,18 @@ namespace {
     return to_core(handle)->deallocate(block);
 }
 
+[[gnu::noinline]] int free_sized_slowly(hcamem_pool* handle, void* block, size_t bytes,
+                                        size_t align) noexcept {
+    if (block == nullptr) {
+        return 0;
+    }
+    const int result = check(handle);
+    if (result != 0) {
+        return in_child_done(result);
+    }
+    return to_core(handle)->deallocate_sized(block, bytes, align);
+}
+
 } // namespace
 
 // A thread that has a cache for the pool is in the pool's process, and the pool is not dead:
@@ -128,14 +140,10 @@ int hcamem_free(hcamem_pool* handle, void* block) {
 }
 
 int hcamem_free_sized(hcamem_pool* handle, void* block, size_t bytes, size_t align) {
-    if (block == nullptr) {
+    if (handle != nullptr && to_core(handle)->put_cached_sized(block, bytes, align)) [[likely]] {
         return 0;
     }
-    const int result = check(handle);
-    if (result != 0) {
-        return in_child_done(result);
-    }
-    return to_core(handle)->deallocate_sized(block, bytes, align);
+    return free_sized_slowly(handle, block, bytes, align);
 }
 
 int hcamem_free_n(hcamem_pool* handle, void* const* blocks, size_t n) {

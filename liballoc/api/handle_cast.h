@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// The C interface's opaque handles are the addresses of the library's objects.
+// The C interface's opaque handles are the addresses of the library's objects: of their
+// front, where buffer_pool and binding have a part of it inlined.
 #ifndef HCAMEM_API_HANDLE_CAST_H
 #define HCAMEM_API_HANDLE_CAST_H
 
@@ -23,16 +24,15 @@ inline hcamem_pool* to_handle(pool* core) noexcept {
 }
 
 inline binding* to_core(hcamem_binding* handle) noexcept {
-    return reinterpret_cast<binding*>(handle);
+    return static_cast<binding*>(reinterpret_cast<detail::binding_head*>(handle));
 }
 inline const binding* to_core(const hcamem_binding* handle) noexcept {
-    return reinterpret_cast<const binding*>(handle);
+    return static_cast<const binding*>(reinterpret_cast<const detail::binding_head*>(handle));
 }
 inline hcamem_binding* to_handle(binding* core) noexcept {
-    return reinterpret_cast<hcamem_binding*>(core);
+    return reinterpret_cast<hcamem_binding*>(static_cast<detail::binding_head*>(core));
 }
 
-// What buffer_pool inlines takes the handle for the front of the object.
 inline fixed_pool* to_core(hcamem_fixed* handle) noexcept {
     return static_cast<fixed_pool*>(reinterpret_cast<detail::fixed_head*>(handle));
 }

@@ -37,7 +37,7 @@ constexpr std::array<variable, 12> table{{
      .type = kind::bytes,
      .bytes = &hcamem_options::initial},
     {.name = "HCAMEM_GROWTH",
-     .meaning = "bytes per slab; 0: from 2M doubling to 64M",
+     .meaning = "bytes per slab; 0: an eighth of what there is, 2M to 64M",
      .type = kind::bytes,
      .bytes = &hcamem_options::growth},
     {.name = "HCAMEM_MAXIMUM",

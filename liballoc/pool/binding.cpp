@@ -10,17 +10,17 @@
 namespace hcamem::core {
 
 bool binding::find(const void* address, hcamem_key& key) const noexcept {
-    const std::uint64_t keys = keys_at(address);
+    const std::uint64_t found = keys_at(address);
     key = {};
     key.path = HCAMEM_PATH_NONE;
-    if (keys == 0) {
+    if (found == 0) {
         return false;
     }
     // Written before the keys were published, and not until they were withdrawn.
-    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - base_);
+    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - base);
     const registration& made = registrations_[offset / slab_unit];
-    key.lkey = static_cast<std::uint32_t>(keys);
-    key.rkey = static_cast<std::uint32_t>(keys >> 32);
+    key.lkey = static_cast<std::uint32_t>(found);
+    key.rkey = static_cast<std::uint32_t>(found >> 32);
     key.path = made.path;
     key.access = registrar_->access();
     key.mr = made.mr;
@@ -29,7 +29,7 @@ bool binding::find(const void* address, hcamem_key& key) const noexcept {
 
 int binding::open(const place& where, std::unique_ptr<registrar> with) noexcept {
     const std::size_t units = where.bytes / slab_unit;
-    int result = key_table_.make_table(units * sizeof(*keys_), true);
+    int result = key_table_.make_table(units * sizeof(*keys), true);
     if (result == 0) {
         result = registration_table_.make_table(units * sizeof(*registrations_));
     }
@@ -37,10 +37,10 @@ int binding::open(const place& where, std::unique_ptr<registrar> with) noexcept 
         key_table_.reset();
         return result;
     }
-    keys_ = key_table_.as<std::atomic<std::uint64_t>>();
+    keys = key_table_.as<std::atomic<std::uint64_t>>();
     registrations_ = registration_table_.as<registration>();
-    base_ = where.base;
-    bytes_ = where.bytes;
+    base = where.base;
+    bytes = where.bytes;
     owner_ = where.owner;
     misuse_is_error_ = where.misuse_is_error;
     mrs_ = 0;
@@ -50,9 +50,9 @@ int binding::open(const place& where, std::unique_ptr<registrar> with) noexcept 
 }
 
 void binding::close() noexcept {
-    base_ = nullptr;
-    bytes_ = 0;
-    keys_ = nullptr;
+    base = nullptr;
+    bytes = 0;
+    keys = nullptr;
     registrations_ = nullptr;
     owner_ = nullptr;
     registrar_.reset();
@@ -64,7 +64,7 @@ int binding::add(const slab& added, source& from) noexcept {
     registration made;
     int result = 0;
     try {
-        result = registrar_->add(from, base_ + added.unit * slab_unit, added.bytes(), made);
+        result = registrar_->add(from, base + added.unit * slab_unit, added.bytes(), made);
     } catch (const std::bad_alloc&) {
         result = fail(ENOMEM, "no memory to register a slab");
     }
@@ -97,9 +97,9 @@ int binding::remove(const slab& removed) noexcept {
     return 0;
 }
 
-void binding::publish(const slab& where, std::uint64_t keys) noexcept {
+void binding::publish(const slab& where, std::uint64_t published) noexcept {
     for (std::size_t unit = where.unit; unit < where.unit + where.units; ++unit) {
-        keys_[unit].store(keys, std::memory_order_release);
+        keys[unit].store(published, std::memory_order_release);
     }
 }
 

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <memory>
 
+#include <hcamem/detail/binding_head.hpp>
+
 #include "heap/size_class.h"
 #include "os/mapping.h"
 #include "pool/handles.h"
@@ -21,15 +23,9 @@ namespace hcamem::core {
 
 class pool;
 
-class binding : public handle<binding> {
+class binding : public detail::binding_head, public handle<binding> {
   public:
     // -- any thread --
-    [[nodiscard]] std::uint32_t lkey(const void* address) const noexcept {
-        return static_cast<std::uint32_t>(keys_at(address));
-    }
-    [[nodiscard]] std::uint32_t rkey(const void* address) const noexcept {
-        return static_cast<std::uint32_t>(keys_at(address) >> 32);
-    }
     /// False: no registered slab holds the address.
     bool find(const void* address, hcamem_key& key) const noexcept;
 
@@ -59,18 +55,9 @@ class binding : public handle<binding> {
     binding* next = nullptr; // in the pool's list
 
   private:
-    [[nodiscard]] std::uint64_t keys_at(const void* address) const noexcept {
-        const auto offset = static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(address) -
-                                                     reinterpret_cast<std::uintptr_t>(base_));
-        return offset < bytes_ ? keys_[offset / slab_unit].load(std::memory_order_acquire) : 0;
-    }
-    void publish(const slab& where, std::uint64_t keys) noexcept;
+    void publish(const slab& where, std::uint64_t published) noexcept;
 
-    // Read by every look-up; constant between open() and close().
-    std::byte* base_ = nullptr;
-    std::size_t bytes_ = 0;
-    std::atomic<std::uint64_t>* keys_ = nullptr; // per unit: rkey << 32 | lkey; 0: no slab
-    registration* registrations_ = nullptr;      // per unit; a slab's is at each of its units
+    registration* registrations_ = nullptr; // per unit; a slab's is at each of its units
 
     std::atomic<std::uint64_t> generation_{0};
     pool* owner_ = nullptr;

@@ -14,6 +14,9 @@
 namespace hcamem::core {
 namespace {
 
+// Where the size of slabs is not given: a share of what the pool has, so that the last one
+// leaves little idle; up to a size at which a registration more or less is no matter.
+constexpr std::size_t growth_share = 8;
 constexpr std::size_t largest_growth = std::size_t{64} << 20;
 
 constexpr std::size_t round_up(std::size_t bytes) noexcept {
@@ -38,7 +41,11 @@ int pool::grow(std::size_t bytes) noexcept {
                     size_text(slabs_.bytes()).c_str(), size_text(options_.maximum).c_str(),
                     size_text(least).c_str());
     }
-    const std::size_t wanted = std::min(std::max(least, next_growth_), left);
+    const std::size_t growth =
+        options_.growth != 0
+            ? options_.growth
+            : std::clamp(round_up(slabs_.bytes() / growth_share), slab_unit, largest_growth);
+    const std::size_t wanted = std::min(std::max(least, growth), left);
     std::size_t step = wanted;
     for (;;) {
         const int result = add_slab(step);
@@ -47,9 +54,6 @@ int pool::grow(std::size_t bytes) noexcept {
                 static std::atomic<bool> said;
                 warn_once(said, "slabs smaller than %s are used: %s", size_text(wanted).c_str(),
                           last_message());
-            }
-            if (options_.growth == 0) {
-                next_growth_ = std::min(next_growth_ * 2, largest_growth);
             }
             return 0;
         }

@@ -34,7 +34,6 @@ int pool::open_memory(const hcamem_options& options, std::unique_ptr<source> fro
     source_kind_ = source_->kind();
     references_.store(open_reference, std::memory_order_relaxed);
     bindings_ = nullptr;
-    next_growth_ = options.growth != 0 ? options.growth : slab_unit;
     memory_held_ = false;
     generation_.store(generation, std::memory_order_relaxed);
     state_.store(state::open, std::memory_order_relaxed);

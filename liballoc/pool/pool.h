@@ -68,6 +68,27 @@ class pool : public handle<pool>, private cached_heap {
         block = hand_out(taken, class_index);
         return true;
     }
+    /// The same for a block that must be one of allocate(bytes, align).
+    [[nodiscard, gnu::always_inline]] inline bool put_cached_sized(void* block, std::size_t bytes,
+                                                                   std::size_t align) noexcept {
+        block_cache* const mine = cache(0);
+        block_states::freed freed;
+        if (bytes - 1 >= quick_class_bytes || (align & ~min_align) != 0 || mine == nullptr ||
+            !states_.set_free(block, freed)) [[unlikely]] {
+            return false;
+        }
+        const std::uint32_t class_index = quick_class_of(bytes);
+        if (freed.class_index != class_index) [[unlikely]] {
+            block_states::set_live({block, freed.state});
+            return false;
+        }
+        annotate_free(block, size_classes[class_index].bytes);
+        if (!mine[class_index].put({block, freed.state})) [[unlikely]] {
+            spill_class(class_index);
+        }
+        return true;
+    }
+
     /// False: deallocate() must see to it.
     [[nodiscard, gnu::always_inline]] inline bool put_cached(void* block) noexcept {
         block_cache* const mine = cache(0);
@@ -233,7 +254,6 @@ class pool : public handle<pool>, private cached_heap {
     mapping range_;
     slab_table slabs_;
     binding* bindings_ = nullptr;
-    std::size_t next_growth_ = 0;
     bool memory_held_ = false; // a slab could not be deregistered when the pool drained
 };
 

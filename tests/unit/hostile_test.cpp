@@ -29,14 +29,15 @@ TEST(HostilePeer, overwriting_every_slab_leaves_the_allocator_working) {
             ASSERT_NE(into->back(), nullptr) << hcamem_last_message();
         }
     }
-    ASSERT_EQ(hcamem_free_n(pool.get(), freed.data(), freed.size()), 0);
-
     std::set<ibv_mr*> slabs;
-    for (const void* block : live) {
-        hcamem_key key{};
-        ASSERT_EQ(hcamem_key_of(binding, block, &key), 0);
-        slabs.insert(key.mr);
+    for (const std::vector<void*>* from : {&live, &freed}) {
+        for (const void* block : *from) {
+            hcamem_key key{};
+            ASSERT_EQ(hcamem_key_of(binding, block, &key), 0);
+            slabs.insert(key.mr);
+        }
     }
+    ASSERT_EQ(hcamem_free_n(pool.get(), freed.data(), freed.size()), 0);
     ASSERT_EQ(slabs.size(), stats_of(pool.get()).slabs);
     for (const ibv_mr* slab : slabs) {
         hcamem::core::annotate_live(slab->addr, slab->length); // the wire asks no sanitizer

@@ -87,6 +87,13 @@ enum {
     /* A thread of the pool's gives idle slabs back when the kernel or a memory cgroup wants
      * memory, as hcamem_relieve() does. It takes no signals and ends with the pool. */
     HCAMEM_OPT_RELIEVE = 1 << 3,
+    /* hcamem_pool_close() and hcamem_fixed_destroy() write to standard error what is live. */
+    HCAMEM_OPT_LEAKS = 1 << 4,
+    /* The same, and where it was allocated. Each allocation then takes microseconds. */
+    HCAMEM_OPT_LEAK_STACKS = 1 << 5,
+    /* Free blocks are full of the byte 0xdb, and what writes to one, such as a late DMA, is
+     * found when it is handed out again: as misuse. Touches all memory of each slab. */
+    HCAMEM_OPT_POISON = 1 << 6,
 };
 
 /*
@@ -128,6 +135,9 @@ struct hcamem_options {
  *   HCAMEM_REGISTER    auto | dmabuf                auto     HCAMEM_OPT_DMABUF_ONLY
  *   HCAMEM_PREFAULT    0 | 1                        0        HCAMEM_OPT_PREFAULT
  *   HCAMEM_RELIEVE     0 | 1                        0        HCAMEM_OPT_RELIEVE
+ *   HCAMEM_LEAKS       0 | 1                        0        HCAMEM_OPT_LEAKS
+ *   HCAMEM_LEAK_STACKS 0 | 1                        0        HCAMEM_OPT_LEAK_STACKS
+ *   HCAMEM_POISON      0 | 1                        0        HCAMEM_OPT_POISON
  *   HCAMEM_ON_MISUSE   abort | error                abort    HCAMEM_OPT_MISUSE_ERROR
  *   HCAMEM_QUIET       0 | 1                        0        (1: no warnings on standard error)
  *

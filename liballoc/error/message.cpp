@@ -106,6 +106,15 @@ void warn_once(std::atomic<bool>& said, const char* format, ...) noexcept {
     write_line(text);
 }
 
+void print_line(const char* format, ...) noexcept {
+    char text[message_bytes];
+    std::va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    write_line(text);
+}
+
 int misuse(bool is_error, const char* format, ...) noexcept {
     std::va_list arguments;
     va_start(arguments, format);

@@ -25,6 +25,9 @@ const char* last_message() noexcept;
 [[gnu::format(printf, 2, 3)]] void warn_once(std::atomic<bool>& said, const char* format,
                                              ...) noexcept;
 
+/// A line of a report that was asked for, on standard error.
+[[gnu::format(printf, 1, 2)]] void print_line(const char* format, ...) noexcept;
+
 /// Whether HCAMEM_QUIET=1.
 bool quiet() noexcept;
 

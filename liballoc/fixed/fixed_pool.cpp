@@ -64,6 +64,7 @@ int fixed_pool::open(pool& from, const shape& wanted) noexcept {
         from.deallocate(block);
         return result;
     }
+    from.checks().divide(block, stride * wanted.count);
     pool_ = &from;
     base = static_cast<const std::byte*>(block);
     reciprocal = UINT64_MAX / stride + 1;
@@ -83,7 +84,9 @@ int fixed_pool::open(pool& from, const shape& wanted) noexcept {
     // A thread keeps at most a quarter, so that with few threads few buffers have to be
     // taken out of caches when all are wanted.
     capacity_[0] = static_cast<std::uint16_t>(std::clamp(common / 4, 1U, largest_cache));
-    open_caches(capacity_);
+    if (!from.checks().any()) {
+        open_caches(capacity_);
+    }
     return 0;
 }
 
@@ -138,6 +141,13 @@ int fixed_pool::take(bool use_reserve, void*& buffer) noexcept {
     return use_reserve && take_reserved(buffer) ? 0 : exhausted(use_reserve);
 }
 
+void* fixed_pool::hand_out(void* buffer, block_state& state) const noexcept {
+    state.store(live, std::memory_order_relaxed);
+    annotate_live(buffer);
+    pool_->check_free(buffer, stride);
+    return buffer;
+}
+
 bool fixed_pool::take_reserved(void*& buffer) noexcept {
     const std::lock_guard guard(lock_);
     if (closed_ || reserve_.count == 0) {
@@ -173,6 +183,9 @@ int fixed_pool::put_back(void* buffer) noexcept {
     if (!state.compare_exchange_strong(expected, 0, std::memory_order_relaxed)) {
         return misuse(misuse_is_error(),
                       "buffer %p is not out: it was put back before, or never handed out", buffer);
+    }
+    if (pool_->checks().any()) {
+        pool_->checks().take_back(buffer, stride);
     }
     annotate_free(buffer);
     const cached_block freed{buffer, &state};
@@ -256,6 +269,9 @@ int fixed_pool::close() noexcept {
         const std::lock_guard guard(lock_);
         closed_ = true;
         if (!all_back()) {
+            if (pool_->reports_leaks()) {
+                report_out();
+            }
             return fail(EBUSY, "%u of %u buffers are out: their memory stays until all are back",
                         count() - free_.count - reserve_.count, count());
         }
@@ -264,10 +280,21 @@ int fixed_pool::close() noexcept {
     return 0;
 }
 
+/// lock_ is held.
+void fixed_pool::report_out() const noexcept {
+    print_line("buffer pool %p is destroyed while %u of %u buffers of %zu bytes are out",
+               static_cast<const void*>(this), count() - free_.count - reserve_.count, count(),
+               stride);
+    if (pool_->checks().log() != nullptr) {
+        pool_->checks().log()->print(at(0), at(count()));
+    }
+}
+
 /// All buffers are back, and nobody gets one any more.
 void fixed_pool::end() noexcept {
     end_caches();
     void* const block = at(0);
+    pool_->checks().unite(block, stride * count());
     count_.store(0, std::memory_order_relaxed);
     cacheable_bytes = 0;
     base = nullptr;

@@ -79,15 +79,12 @@ class fixed_pool : public detail::fixed_head, public handle<fixed_pool>, private
     int make_tables(const shape& wanted) noexcept;
     bool take_reserved(void*& buffer) noexcept;
     int exhausted(bool use_reserve) noexcept;
-    void* hand_out(void* buffer, block_state& state) const noexcept {
-        state.store(live, std::memory_order_relaxed);
-        annotate_live(buffer);
-        return buffer;
-    }
+    void* hand_out(void* buffer, block_state& state) const noexcept;
     bool take_scattered(const cached_block* taken, void** buffers, std::size_t n) noexcept;
     bool free_run(void* const* buffers, std::size_t n, cached_block* freed) noexcept;
     bool push(free_list& list, std::size_t index) noexcept;
     [[nodiscard]] bool all_back() const noexcept;
+    void report_out() const noexcept;
     void end() noexcept;
     std::size_t take_behind(std::size_t kind, cached_block* blocks,
                             std::size_t n) noexcept override;

@@ -25,8 +25,9 @@ constexpr std::uint64_t round_up(std::uint64_t bytes) noexcept {
 }
 
 int check(const hcamem_options& options) noexcept {
-    constexpr std::uint32_t known =
-        HCAMEM_OPT_DMABUF_ONLY | HCAMEM_OPT_PREFAULT | HCAMEM_OPT_MISUSE_ERROR | HCAMEM_OPT_RELIEVE;
+    constexpr std::uint32_t known = HCAMEM_OPT_DMABUF_ONLY | HCAMEM_OPT_PREFAULT |
+                                    HCAMEM_OPT_MISUSE_ERROR | HCAMEM_OPT_RELIEVE |
+                                    HCAMEM_OPT_LEAKS | HCAMEM_OPT_LEAK_STACKS | HCAMEM_OPT_POISON;
     if (options.source > HCAMEM_MEMORY) {
         return fail(EINVAL, "option source: %u is unknown", options.source);
     }
@@ -118,7 +119,7 @@ int describe_options(const hcamem_options& options, char* text, std::size_t size
         print_value(each, defaults, preset, sizeof preset);
         const int line = std::snprintf(
             length < size ? text + length : nullptr, length < size ? size - length : 0,
-            "%-17s %-9s (default %s) %s\n", each.name, value, preset, each.meaning);
+            "%-18s %-9s (default %s) %s\n", each.name, value, preset, each.meaning);
         length += static_cast<std::size_t>(std::max(line, 0));
     }
     return static_cast<int>(length);

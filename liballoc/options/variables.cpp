@@ -13,7 +13,7 @@ namespace {
 
 using kind = variable::kind;
 
-constexpr std::array<variable, 12> table{{
+constexpr std::array<variable, 15> table{{
     {.name = "HCAMEM_SOURCE",
      .meaning = "where memory comes from; auto: the device, without one ordinary memory",
      .type = kind::word,
@@ -59,6 +59,21 @@ constexpr std::array<variable, 12> table{{
      .meaning = "1: a thread gives idle memory back when the kernel or the cgroup wants it",
      .type = kind::flag,
      .flag = HCAMEM_OPT_RELIEVE,
+     .values = {"0", "1"}},
+    {.name = "HCAMEM_LEAKS",
+     .meaning = "1: closing a pool says which blocks are live",
+     .type = kind::flag,
+     .flag = HCAMEM_OPT_LEAKS,
+     .values = {"0", "1"}},
+    {.name = "HCAMEM_LEAK_STACKS",
+     .meaning = "1: and where they were allocated; slow",
+     .type = kind::flag,
+     .flag = HCAMEM_OPT_LEAK_STACKS,
+     .values = {"0", "1"}},
+    {.name = "HCAMEM_POISON",
+     .meaning = "1: find what writes to free blocks; slow",
+     .type = kind::flag,
+     .flag = HCAMEM_OPT_POISON,
      .values = {"0", "1"}},
     {.name = "HCAMEM_ON_MISUSE",
      .meaning = "double free, foreign pointer, wrong size: abort, or return an error",

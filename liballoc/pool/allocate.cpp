@@ -49,6 +49,17 @@ int pool::plan(std::size_t bytes, std::size_t align, request& made) const noexce
     return 0;
 }
 
+void pool::check_free(void* block, std::size_t bytes) const noexcept {
+    const void* where = nullptr;
+    if (checks_.any() && !checks_.hand_out(block, bytes, where)) {
+        misuse(misuse_is_error_,
+               "block %p of %zu bytes was written to while it was free, first at byte %zu", block,
+               bytes,
+               static_cast<std::size_t>(static_cast<const std::byte*>(where) -
+                                        static_cast<const std::byte*>(block)));
+    }
+}
+
 pool::attempt pool::try_allocate(const request& wanted, void*& block) noexcept {
     if (!wanted.is_large()) {
         block_cache* const mine = cache(wanted.class_index);
@@ -56,7 +67,7 @@ pool::attempt pool::try_allocate(const request& wanted, void*& block) noexcept {
         if (!(mine != nullptr && mine->take(taken)) && !refill(wanted.class_index, taken)) {
             return is_open() ? attempt::no_room : attempt::closed;
         }
-        block = hand_out(taken, wanted.class_index);
+        block = hand_out_checked(taken, wanted.class_index);
         return attempt::done;
     }
     std::uint32_t first = no_page;
@@ -64,6 +75,7 @@ pool::attempt pool::try_allocate(const request& wanted, void*& block) noexcept {
     case page_heap::result::done:
         block = pages_.page_address(first);
         annotate_live(block, wanted.pages * page_bytes);
+        check_free(block, wanted.pages * page_bytes);
         return attempt::done;
     case page_heap::result::draining:
         return attempt::closed;
@@ -222,7 +234,7 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
         const std::size_t wanted = std::min(n - got, batch.size());
         const std::size_t more = classes_[class_index].take(batch.data(), wanted).blocks;
         for (std::size_t index = 0; index < more; ++index) {
-            blocks[got++] = hand_out(batch[index], class_index);
+            blocks[got++] = hand_out_checked(batch[index], class_index);
         }
         if (more != wanted) {
             break;

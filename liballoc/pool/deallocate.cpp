@@ -45,6 +45,9 @@ verdict pool::put(void* block, const request* expected) noexcept {
             return offset % size_classes[head.class_index].bytes != 0 ? verdict::not_a_start
                                                                       : verdict::not_live;
         }
+        if (checks_.any()) {
+            checks_.take_back(block, size_classes[freed.class_index].bytes);
+        }
         annotate_free(block, size_classes[freed.class_index].bytes);
         if (put_slowly(freed.class_index, {block, freed.state})) {
             finish_drain();
@@ -56,6 +59,9 @@ verdict pool::put(void* block, const request* expected) noexcept {
     }
     if (expected != nullptr && !expected->is_large()) {
         return verdict::wrong_size;
+    }
+    if (checks_.any() && (expected == nullptr || expected->pages == head.pages)) {
+        checks_.take_back(block, head.pages * page_bytes);
     }
     bool drains = false;
     const verdict what = pages_.put_large(first, expected != nullptr ? expected->pages : 0, drains);

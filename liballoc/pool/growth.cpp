@@ -83,6 +83,7 @@ int pool::add_slab(std::size_t bytes) noexcept {
     if ((options_.flags & HCAMEM_OPT_PREFAULT) != 0) {
         prefault(added);
     }
+    checks_.add_memory(address_of(added), bytes);
     result = register_slab(added);
     if (result != 0) {
         // Undone as far as it goes; a part that stays is tried again by trim() and at the end.

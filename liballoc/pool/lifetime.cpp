@@ -46,7 +46,10 @@ int pool::open_memory(const hcamem_options& options, std::unique_ptr<source> fro
 }
 
 int pool::start(const hcamem_options& options) noexcept {
-    int result = range_.reserve(options.maximum, slab_unit);
+    int result = checks_.open(options.flags);
+    if (result == 0) {
+        result = range_.reserve(options.maximum, slab_unit);
+    }
     if (result == 0) {
         result = slabs_.init(options.maximum / slab_unit);
     }
@@ -62,7 +65,9 @@ int pool::start(const hcamem_options& options) noexcept {
     for (std::size_t index = 0; index < class_count; ++index) {
         classes_[index].init(pages_, index);
     }
-    open_caches(cached_blocks);
+    if (!checks_.any()) {
+        open_caches(cached_blocks);
+    }
     while (result == 0 && slabs_.bytes() < options.initial) {
         // Not one slab: then parts of it can be given back.
         constexpr std::size_t piece = std::size_t{64} << 20;
@@ -108,6 +113,7 @@ int pool::close() noexcept {
         retire_handle();
         return 0;
     }
+    report_leaks(left);
     return fail(EBUSY,
                 "%" PRIu64 " blocks are live: their memory stays until the last of them is freed",
                 left);
@@ -131,6 +137,7 @@ void pool::release_slabs() noexcept {
     end_caches();
     pages_.reset();
     states_.reset();
+    checks_.close();
     if (memory_held_) {
         return;
     }

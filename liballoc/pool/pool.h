@@ -30,6 +30,7 @@
 #include <hcamem.h>
 
 #include "cache/cached_heap.h"
+#include "check/block_checks.h"
 #include "heap/annotate.h"
 #include "heap/block_states.h"
 #include "heap/class_heap.h"
@@ -131,6 +132,12 @@ class pool : public handle<pool>, private cached_heap {
         return state_.load(std::memory_order_relaxed) == state::open;
     }
     [[nodiscard]] bool misuse_is_error() const noexcept { return misuse_is_error_; }
+    [[nodiscard]] const block_checks& checks() const noexcept { return checks_; }
+    [[nodiscard]] bool reports_leaks() const noexcept {
+        return (options_.flags & (HCAMEM_OPT_LEAKS | HCAMEM_OPT_LEAK_STACKS)) != 0;
+    }
+    /// hand_out() of the checks: a block that was written to while it was free is misuse.
+    void check_free(void* block, std::size_t bytes) const noexcept;
     [[nodiscard]] bool dmabuf_only() const noexcept {
         return (options_.flags & HCAMEM_OPT_DMABUF_ONLY) != 0;
     }
@@ -191,6 +198,12 @@ class pool : public handle<pool>, private cached_heap {
         annotate_live(taken.block, size_classes[class_index].bytes);
         return taken.block;
     }
+    void* hand_out_checked(const cached_block& taken, std::size_t class_index) const noexcept {
+        void* const block = hand_out(taken, class_index);
+        check_free(block, size_classes[class_index].bytes);
+        return block;
+    }
+    void report_leaks(std::uint64_t live) noexcept;
     std::size_t reclaim_all() noexcept;
     void spill_class(std::size_t class_index) noexcept;
     bool is_last(std::uint64_t blocks, bool drains) noexcept;
@@ -234,6 +247,7 @@ class pool : public handle<pool>, private cached_heap {
     std::unique_ptr<source> source_;
 
     block_states states_; // of blocks of size classes
+    block_checks checks_;
 
     std::array<class_heap, class_count> classes_;
     page_heap pages_;

@@ -40,6 +40,7 @@ TEST_STEPS = \
 		--gtest_output=json:$(RESULTS)/host-unit-asan.json' \
 	'host-unit-tsan=TSAN_OPTIONS=halt_on_error=1 setarch -R $(UNIT_TESTS)_tsan --gtest_brief=1 \
 		--gtest_output=json:$(RESULTS)/host-unit-tsan.json' \
+	'host-valgrind=tests/unit/check-valgrind $(VALGRIND_PROBE)' \
 	'host-samples=$(BUILD)/tests/sample_tests --gtest_brief=1 \
 		--gtest_output=json:$(RESULTS)/host-samples.json' \
 	'host-bench=$(BUILD)/tests/bench_report_tests --gtest_brief=1 \

@@ -40,6 +40,11 @@ void allocation_log::add(const void* block, std::size_t bytes) noexcept {
     made.bytes = bytes;
     made.frames = static_cast<std::size_t>(
         std::max(backtrace(made.stack.data(), static_cast<int>(made.stack.size())), 0));
+    // The ways inside the library differ, and are of no interest.
+    const std::size_t own = made.first_of_caller();
+    std::fill(std::copy(made.stack.begin() + own, made.stack.end(), made.stack.begin()),
+              made.stack.end(), nullptr);
+    made.frames -= own;
     try {
         const std::lock_guard guard(lock_);
         live_.insert_or_assign(block, made);
@@ -85,7 +90,7 @@ void allocation_log::print(const void* begin, const void* end) noexcept {
 /// As MODULE(FUNCTION+OFFSET) [MODULE'S OFFSET], the latter for addr2line.
 void allocation_log::print_place(const place& from) noexcept {
     print_line("  %zu blocks, %s, allocated at", from.blocks, size_text(from.bytes).c_str());
-    for (std::size_t index = from.first->first_of_caller(); index < from.first->frames; ++index) {
+    for (std::size_t index = 0; index < from.first->frames; ++index) {
         void* const address = from.first->stack[index];
         Dl_info info{};
         if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) {

@@ -41,7 +41,7 @@
 
 namespace hcamem::core {
 
-class pool : public handle<pool> {
+class pool : public handle<pool>, public binding_owner {
   public:
     // -- life: lifetime.cpp --
     /// 0, or -errno with a message and the pool dead.
@@ -72,7 +72,7 @@ class pool : public handle<pool> {
 
     // -- registration: registration.cpp --
     int attach(std::unique_ptr<registrar> with, binding*& made);
-    int detach(binding& ended) noexcept;
+    int detach(binding& ended) noexcept override;
 
     // -- slabs: growth.cpp, trim.cpp --
     std::uint64_t trim(std::uint64_t keep) noexcept;

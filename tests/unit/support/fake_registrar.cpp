@@ -13,7 +13,7 @@ class fake_registrar final : public hcamem::core::registrar {
   public:
     explicit fake_registrar(fake_domain& domain) : domain_(domain) {}
 
-    int add(hcamem::core::source& /*from*/, void* address, std::size_t bytes,
+    int add(hcamem::core::exporter& /*from*/, void* address, std::size_t bytes,
             registration& made) override {
         return domain_.add(address, bytes, made);
     }

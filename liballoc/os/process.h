@@ -30,6 +30,7 @@ struct process_page {
     std::atomic<std::uint64_t> generation; // 0: a fresh child
     idle_handles pools;
     idle_handles bindings;
+    idle_handles shared_heaps;
 };
 
 /// The page, or nullptr before enter_process() was called.

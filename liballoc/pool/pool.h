@@ -126,7 +126,6 @@ class pool : public handle<pool>, public binding_owner {
     int register_slab(const slab& added) noexcept;
     int deregister_slab(const slab& removed) noexcept;
     int end_binding(binding& ended) noexcept;
-    void prefault(const slab& added) noexcept;
     void release_idle_spans() noexcept;
     std::uint64_t give_back_idle(std::uint64_t wanted, std::uint64_t keep) noexcept;
     bool give_back_slab(const slab& idle) noexcept;

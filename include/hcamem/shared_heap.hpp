@@ -70,14 +70,16 @@ class shared_heap {
     /// Throws error, see hcamem_shared_receive().
     [[nodiscard]] static shared_heap receive(int socket) {
         hcamem_shared* made = nullptr;
-        return joined(hcamem_shared_receive(socket, detail::shared_layout, &made), made);
+        check(hcamem_shared_receive(socket, detail::shared_layout, &made));
+        return shared_heap(made);
     }
 
     /// Joins by another process's descriptors(), which stay the caller's. Throws error, see
     /// hcamem_shared_join().
     [[nodiscard]] static shared_heap join(int control, int memory) {
         hcamem_shared* made = nullptr;
-        return joined(hcamem_shared_join(control, memory, detail::shared_layout, &made), made);
+        check(hcamem_shared_join(control, memory, detail::shared_layout, &made));
+        return shared_heap(made);
     }
 
     /// Sends the heap over a UNIX socket to a process that calls receive(). Throws error.
@@ -256,7 +258,7 @@ class shared_heap {
         boost::interprocess::offset_ptr<void> object; // null while it is being made
     };
 
-    shared_heap() = default;
+    explicit shared_heap(hcamem_shared* made) { take(made); }
 
     static void check(int result) {
         if (result != 0) {
@@ -269,13 +271,6 @@ class shared_heap {
             throw exhausted(result);
         }
         throw error(result);
-    }
-
-    static shared_heap joined(int result, hcamem_shared* made) {
-        check(result);
-        shared_heap heap;
-        heap.take(made);
-        return heap;
     }
 
     void take(hcamem_shared* made) {

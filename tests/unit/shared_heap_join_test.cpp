@@ -9,9 +9,6 @@
 #include <numeric>
 #include <thread>
 
-#include <boost/container/map.hpp>
-#include <boost/container/string.hpp>
-#include <boost/container/vector.hpp>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,13 +21,7 @@ namespace {
 
 using namespace unit;
 using namespace std::chrono_literals;
-using hcamem::shared_allocator;
 using hcamem::shared_heap;
-
-using vector = boost::container::vector<int, shared_allocator<int>>;
-using string = boost::container::basic_string<char, std::char_traits<char>, shared_allocator<char>>;
-using map = boost::container::map<int, string, std::less<int>,
-                                  shared_allocator<std::pair<const int, string>>>;
 
 int in_child(const std::function<int()>& body) {
     return beside(body).wait();
@@ -38,17 +29,17 @@ int in_child(const std::function<int()>& body) {
 
 TEST(SharedHeapJoin, a_forked_child_has_it) {
     shared_heap heap = make_heap();
-    auto* const numbers = heap.construct<vector>("numbers", heap.get_allocator<int>());
+    auto* const numbers = heap.construct<shared_vector>("numbers", heap.get_allocator<int>());
     EXPECT_EQ(in_child([&] {
                   const auto guard = heap.lock();
                   numbers->assign(10000, 7);
                   heap.construct<int>("from the child", 42);
-                  return heap.find<vector>("numbers") == numbers ? 0 : 1;
+                  return heap.find<shared_vector>("numbers") == numbers ? 0 : 1;
               }),
               0);
     EXPECT_EQ(std::accumulate(numbers->begin(), numbers->end(), 0), 70000);
     EXPECT_EQ(*heap.find<int>("from the child"), 42);
-    EXPECT_TRUE(heap.destroy<vector>("numbers"));
+    EXPECT_TRUE(heap.destroy<shared_vector>("numbers"));
 }
 
 TEST(SharedHeapJoin, a_grandchild_has_it_after_the_others_ended) {
@@ -174,48 +165,17 @@ TEST(SharedHeapJoin, bindings_are_of_one_process) {
     heap.deallocate(block);
 }
 
-// Run by the test below, after exec.
-TEST(SharedHeapHelper, DISABLED_changes_what_it_finds) {
-    const int socket = helper_socket();
-    // Something else at the address that the heap has in the other process.
-    void* const theirs = reinterpret_cast<void*>(hear(socket));
-    void* const taken =
-        mmap(theirs, 4 * MiB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    shared_heap heap = shared_heap::receive(socket);
-    EXPECT_NE(hcamem_shared_address(heap.c_handle()), theirs) << taken;
-    vector* const numbers = heap.find<vector>("numbers");
-    map* const texts = heap.find<map>("texts");
-    ASSERT_NE(numbers, nullptr);
-    ASSERT_NE(texts, nullptr);
-    ASSERT_EQ(numbers->size(), 1000U);
-    EXPECT_EQ(numbers->back(), 999);
-    EXPECT_STREQ(texts->at(7).c_str(), "seven");
-    {
-        const auto guard = heap.lock();
-        numbers->resize(5000, 1);
-        texts->emplace(8, string(500, '8', heap.get_allocator<char>()));
-        texts->at(7) = "another seven, which is too long to lie in the string itself";
-    }
-    heap.construct<int>("from the helper", 42);
-    for (int count = 0; count < 2000; ++count) {
-        const auto guard = heap.lock();
-        ++*heap.find<int>("counter");
-    }
-    tell(socket, 1);
-    EXPECT_EQ(hear(socket), 2U);
-    EXPECT_EQ(*heap.find<int>("after"), 6) << "its maker closed it";
-}
-
 TEST(SharedHeapJoin, another_program_works_with_it_at_another_address) {
-    helper other("SharedHeapHelper.DISABLED_changes_what_it_finds");
+    helper other;
     {
         shared_heap heap = make_heap();
-        auto* const numbers = heap.construct<vector>("numbers", heap.get_allocator<int>());
+        auto* const numbers = heap.construct<shared_vector>("numbers", heap.get_allocator<int>());
         for (int index = 0; index < 1000; ++index) {
             numbers->push_back(index);
         }
-        auto* const texts = heap.construct<map>("texts", heap.get_allocator<map::value_type>());
-        texts->emplace(7, string("seven", heap.get_allocator<char>()));
+        auto* const texts =
+            heap.construct<shared_map>("texts", heap.get_allocator<shared_map::value_type>());
+        texts->emplace(7, shared_string("seven", heap.get_allocator<char>()));
         int* const counter = heap.construct<int>("counter", 0);
         tell(other.socket(),
              reinterpret_cast<std::uintptr_t>(hcamem_shared_address(heap.c_handle())));

@@ -10,10 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include <boost/container/map.hpp>
-#include <boost/container/string.hpp>
-#include <boost/container/vector.hpp>
-
 #include "support/heaps.hpp"
 #include "support/mapped.hpp"
 
@@ -23,12 +19,6 @@ using namespace unit;
 using namespace std::chrono_literals;
 using hcamem::shared_allocator;
 using hcamem::shared_heap;
-
-template <class T>
-using vector = boost::container::vector<T, shared_allocator<T>>;
-using string = boost::container::basic_string<char, std::char_traits<char>, shared_allocator<char>>;
-using map = boost::container::map<int, string, std::less<int>,
-                                  shared_allocator<std::pair<const int, string>>>;
 
 struct throws_when_made {
     throws_when_made() { throw std::runtime_error("no"); }
@@ -132,12 +122,13 @@ TEST(SharedHeap, containers_lie_in_it) {
     shared_heap heap = make_heap();
     const std::size_t before = heap.free_memory();
     {
-        auto* const numbers = heap.construct<vector<long>>("numbers", heap.get_allocator<long>());
-        auto* const texts = heap.construct<map>("texts", heap.get_allocator<map::value_type>());
+        auto* const numbers = heap.construct<shared_vector>("numbers", heap.get_allocator<int>());
+        auto* const texts =
+            heap.construct<shared_map>("texts", heap.get_allocator<shared_map::value_type>());
         for (int index = 0; index < 1000; ++index) {
             numbers->push_back(index);
-            texts->emplace(
-                index, string(static_cast<std::size_t>(index), 'x', heap.get_allocator<char>()));
+            texts->emplace(index, shared_string(static_cast<std::size_t>(index), 'x',
+                                                heap.get_allocator<char>()));
         }
         EXPECT_TRUE(heap.owns(numbers->data()));
         EXPECT_TRUE(heap.owns(texts->at(500).data()));
@@ -146,8 +137,8 @@ TEST(SharedHeap, containers_lie_in_it) {
         EXPECT_TRUE(heap.owns(local.data())) << "the container on the stack, its elements not";
         EXPECT_TRUE(heap.segment()->check_sanity());
     }
-    EXPECT_TRUE(heap.destroy<vector<long>>("numbers"));
-    EXPECT_TRUE(heap.destroy<map>("texts"));
+    EXPECT_TRUE(heap.destroy<shared_vector>("numbers"));
+    EXPECT_TRUE(heap.destroy<shared_map>("texts"));
     EXPECT_EQ(heap.free_memory(), before);
 }
 
@@ -212,7 +203,7 @@ TEST(SharedHeapLock, a_thread_may_take_it_again) {
 
 TEST(SharedHeapLock, excludes_threads) {
     shared_heap heap = make_heap();
-    auto* const numbers = heap.construct<vector<int>>("numbers", heap.get_allocator<int>());
+    auto* const numbers = heap.construct<shared_vector>("numbers", heap.get_allocator<int>());
     std::vector<std::thread> threads;
     for (int index = 0; index < 4; ++index) {
         threads.emplace_back([&] {

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <string>
@@ -19,17 +18,13 @@
 namespace unit {
 namespace {
 
-constexpr const char* socket_variable = "HCAMEM_TEST_SOCKET";
-
 [[noreturn]] void failed(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);
 }
 
-int run_test(const char* test, int socket) {
-    setenv(socket_variable, std::to_string(socket).c_str(), 1);
-    const std::string filter = std::string("--gtest_filter=") + test;
-    execl("/proc/self/exe", "unit_tests", filter.c_str(), "--gtest_also_run_disabled_tests",
-          "--gtest_brief=1", static_cast<char*>(nullptr));
+int exec_helper(int socket) {
+    execl("/proc/self/exe", "unit_tests", helper_option, std::to_string(socket).c_str(),
+          static_cast<char*>(nullptr));
     std::perror("exec");
     return 127;
 }
@@ -96,22 +91,16 @@ int beside::wait() {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-helper::helper(const char* test)
-    : socket_(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_) == 0 ? ends_[0] : -1),
-      process_([this, test] {
+helper::helper()
+    : socket_(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_) == 0 ? ends_[0] : -1), process_([this] {
           close(ends_[0]);
-          return run_test(test, ends_[1]);
+          return exec_helper(ends_[1]);
       }) {
     close(ends_[1]);
 }
 
 helper::~helper() {
     close(socket_);
-}
-
-int helper_socket() {
-    const char* text = std::getenv(socket_variable);
-    return text != nullptr ? std::atoi(text) : -1;
 }
 
 void tell(int socket, std::uint64_t value) {

@@ -7,6 +7,9 @@
 #include <functional>
 #include <utility>
 
+#include <boost/container/map.hpp>
+#include <boost/container/string.hpp>
+#include <boost/container/vector.hpp>
 #include <sys/types.h>
 
 #include <hcamem/shared_heap.hpp>
@@ -15,6 +18,13 @@
 #include "support/pools.hpp"
 
 namespace unit {
+
+using shared_vector = boost::container::vector<int, hcamem::shared_allocator<int>>;
+using shared_string =
+    boost::container::basic_string<char, std::char_traits<char>, hcamem::shared_allocator<char>>;
+using shared_map =
+    boost::container::map<int, shared_string, std::less<int>,
+                          hcamem::shared_allocator<std::pair<const int, shared_string>>>;
 
 /// From the source that the tests run on; misuse is an error.
 hcamem::options heap_options();
@@ -43,17 +53,16 @@ class beside {
     pid_t pid_ = -1;
 };
 
-/// Runs one DISABLED_ test of this program in a process of its own after exec, with an end of
-/// a socket, whose number it finds by helper_socket(). `socket` is the other end, to be closed.
+/// This program once more, after exec: it works with the heap that it is sent, see be_helper().
 class helper {
   public:
-    explicit helper(const char* test);
+    helper();
     helper(const helper&) = delete;
     helper& operator=(const helper&) = delete;
     ~helper();
 
     [[nodiscard]] int socket() const { return socket_; }
-    /// Exit status: 0 if the test passed.
+    /// Exit status: 0 if it found what it expected.
     int wait() { return process_.wait(); }
 
   private:
@@ -61,7 +70,10 @@ class helper {
     int socket_;
     beside process_;
 };
-int helper_socket();
+
+/// What main() does in a helper. 0, or the number of what it did not find as expected.
+int be_helper(int socket);
+inline constexpr const char* helper_option = "--helper";
 
 /// One number over a socket.
 void tell(int socket, std::uint64_t value);

@@ -24,7 +24,7 @@ namespace hcamem {
 /// Allocating takes the heap's lock, also for many calls on one container: a container
 /// that several processes change needs shared_heap::lock() around the whole change.
 template <class T>
-class shared_allocator {
+class shared_allocator { // NOLINT(cppcoreguidelines-special-member-functions): see the copies
   public:
     using value_type = T;
     using pointer = boost::interprocess::offset_ptr<T>;
@@ -44,9 +44,8 @@ class shared_allocator {
     shared_allocator& operator=(const shared_allocator&) noexcept = default;
     ~shared_allocator() = default;
     template <class U>
-    shared_allocator(
-        const shared_allocator<U>& other) noexcept // NOLINT(google-explicit-constructor)
-        : segment_(other.segment()) {}
+    shared_allocator(const shared_allocator<U>& of) noexcept // NOLINT(google-explicit-constructor)
+        : segment_(of.segment()) {}
 
     /// Throws exhausted; std::bad_array_new_length if n * sizeof(T) overflows; error as
     /// shared_heap::lock().

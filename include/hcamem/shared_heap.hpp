@@ -120,9 +120,8 @@ class shared_heap {
 
       private:
         friend class shared_heap;
-        guard(std::shared_ptr<hcamem_shared> core, int timeout_ms) {
-            check(hcamem_shared_lock(core.get(), timeout_ms));
-            core_ = std::move(core);
+        guard(std::shared_ptr<hcamem_shared> core, int timeout_ms) : core_(std::move(core)) {
+            check(hcamem_shared_lock(core_.get(), timeout_ms));
         }
 
         std::shared_ptr<hcamem_shared> core_;

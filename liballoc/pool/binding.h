@@ -29,12 +29,10 @@ class binding_owner {
     binding_owner& operator=(const binding_owner&) = delete;
     binding_owner(binding_owner&&) = delete;
     binding_owner& operator=(binding_owner&&) = delete;
+    virtual ~binding_owner() = default;
 
     /// Deregisters and ends one of its bindings. 0, or -errno with a message.
     virtual int detach(binding& ended) noexcept = 0;
-
-  protected:
-    ~binding_owner() = default;
 };
 
 class binding : public handle<binding> {

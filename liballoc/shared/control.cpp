@@ -24,9 +24,9 @@ constexpr std::array<char, 8> segment_magic{'h', 'c', 'a', 'm', 's', 'h', 'r', '
 constexpr std::uint32_t segment_version = 1;
 
 // A waiting thread looks again so often, whatever becomes of its being woken.
-constexpr long slice_ns = 200'000'000;
+constexpr std::int64_t slice_ns = 200'000'000;
 
-constexpr long ns_per_second = 1'000'000'000;
+constexpr std::int64_t ns_per_second = 1'000'000'000;
 
 /// The mutex holds its owner's thread ID, which means something in one PID namespace only.
 std::uint64_t pid_namespace() noexcept {
@@ -34,14 +34,27 @@ std::uint64_t pid_namespace() noexcept {
     return stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0; // 0: not to be known
 }
 
-timespec after(timespec from, std::int64_t ns) noexcept {
-    from.tv_sec += static_cast<std::time_t>((from.tv_nsec + ns) / ns_per_second);
-    from.tv_nsec = static_cast<long>((from.tv_nsec + ns) % ns_per_second);
-    return from;
+std::int64_t monotonic_ns() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * ns_per_second + now.tv_nsec;
 }
 
-bool is_before(const timespec& a, const timespec& b) noexcept {
-    return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+/// For at most so long.
+int lock_within(pthread_mutex_t& mutex, std::int64_t ns) noexcept {
+    const std::int64_t deadline = monotonic_ns() + ns;
+#if defined(__SANITIZE_THREAD__) // which knows of no death of an owner where locking has a limit
+    int error = EBUSY;
+    while (error == EBUSY && monotonic_ns() < deadline) {
+        usleep(100);
+        error = pthread_mutex_trylock(&mutex);
+    }
+    return error;
+#else
+    const timespec until{static_cast<std::time_t>(deadline / ns_per_second),
+                         static_cast<long>(deadline % ns_per_second)};
+    return pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &until);
+#endif
 }
 
 int init_mutex(pthread_mutex_t& mutex) noexcept {
@@ -165,23 +178,20 @@ void control_segment::close() noexcept {
 
 int control_segment::wait(int timeout_ms) noexcept {
     block& here = shared();
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const timespec deadline = after(now, std::int64_t{timeout_ms} * 1'000'000);
+    const std::int64_t deadline = monotonic_ns() + std::int64_t{timeout_ms} * 1'000'000;
     int error = EBUSY;
     while (error == EBUSY || error == ETIMEDOUT) {
         if (here.broken.load(std::memory_order_acquire) != 0) {
             return ENOTRECOVERABLE;
         }
-        timespec until = after(now, slice_ns);
+        std::int64_t slice = slice_ns;
         if (timeout_ms >= 0) {
-            if (!is_before(now, deadline)) {
+            slice = std::min(slice, deadline - monotonic_ns());
+            if (slice <= 0) {
                 return ETIMEDOUT;
             }
-            until = is_before(deadline, until) ? deadline : until;
         }
-        error = pthread_mutex_clocklock(&here.mutex, CLOCK_MONOTONIC, &until);
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        error = lock_within(here.mutex, slice);
     }
     return error;
 }

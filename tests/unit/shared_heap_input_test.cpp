@@ -167,6 +167,14 @@ TEST_F(SharedHeapInput, another_version_is_refused) {
     EXPECT_EQ(join_in_child(heap, control_, memory_, layout + 1), -EPROTO) << "another layout";
 }
 
+// The lock holds thread numbers, which are others there.
+TEST_F(SharedHeapInput, a_heap_of_another_PID_namespace_is_refused) {
+    const std::uint64_t elsewhere = 1;
+    const int other = forged(56, &elsewhere, sizeof elsewhere, size_seals);
+    EXPECT_EQ(join_in_child(heap, other, memory_), -EXDEV);
+    close(other);
+}
+
 TEST_F(SharedHeapInput, the_memory_of_another_heap_is_refused) {
     const shared_heap second = make_heap();
     EXPECT_EQ(join_in_child(heap, control_, second.descriptors().memory), -EXDEV);

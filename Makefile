@@ -29,6 +29,7 @@ include liballoc/build.mk
 include samples/build.mk
 include tools/build.mk
 include tests/build.mk
+include bench/build.mk
 
 .PHONY: all help setup demo test lint install modules_install dkms-install uninstall clean
 
@@ -55,7 +56,7 @@ lint: ## the static checks
 
 install: library samples tools ## the library, its headers, the samples and hcamemctl, to DESTDIR PREFIX
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin \
-		$(DESTDIR)$(PREFIX)/include/hcamem $(DESTDIR)$(PREFIX)/include/rdma \
+		$(DESTDIR)$(PREFIX)/include/hcamem/detail $(DESTDIR)$(PREFIX)/include/rdma \
 		$(DESTDIR)$(SBINDIR) $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(UDEVRULESDIR)
 	install -m 755 $(BUILD)/lib/libhcamem.so.$(LIBHCAMEM_VERSION) $(DESTDIR)$(LIBDIR)
 	ln -sf libhcamem.so.$(LIBHCAMEM_VERSION) $(DESTDIR)$(LIBDIR)/$(LIBHCAMEM_SONAME)
@@ -65,6 +66,7 @@ install: library samples tools ## the library, its headers, the samples and hcam
 		liballoc/hcamem.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/hcamem.pc
 	install -m 644 include/hcamem.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 include/hcamem/*.h include/hcamem/*.hpp $(DESTDIR)$(PREFIX)/include/hcamem
+	install -m 644 include/hcamem/detail/*.hpp $(DESTDIR)$(PREFIX)/include/hcamem/detail
 	install -m 644 include/uapi/rdma/hcamem.h $(DESTDIR)$(PREFIX)/include/rdma
 	install -m 755 $(SAMPLES) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(HCAMEMCTL) $(DESTDIR)$(SBINDIR)

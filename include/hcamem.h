@@ -23,6 +23,8 @@
  *   Misuse    a double free, a pointer that is not a block of the pool, a wrong
  *             size or a dead handle aborts with a message; with HCAMEM_OPT_MISUSE_ERROR
  *             (environment HCAMEM_ON_MISUSE=error) it returns -EINVAL and changes nothing.
+ *             Of two threads that free one block in the same instant both may be told 0;
+ *             that is found when the block is to be handed out, which it is to one only.
  *   Sizes     in bytes.
  */
 #ifndef HCAMEM_H
@@ -39,6 +41,7 @@ extern "C" {
 
 typedef struct hcamem_pool hcamem_pool;
 typedef struct hcamem_binding hcamem_binding;
+typedef struct hcamem_fixed hcamem_fixed;
 
 struct ibv_pd; /* <infiniband/verbs.h> */
 struct ibv_mr;
@@ -207,6 +210,57 @@ HCAMEM_API int hcamem_alloc_n(hcamem_pool* pool, size_t bytes, void** blocks, si
  * good ones among blocks[] are given back nevertheless.
  */
 HCAMEM_API int hcamem_free_n(hcamem_pool* pool, void* const* blocks, size_t n);
+
+/*
+ * A buffer pool: max buffers of bytes bytes, aligned to align (a power of two up to
+ * HCAMEM_SLAB_UNIT; 0 means 64), cut from one block of the pool, so that one key covers
+ * them all. Getting and putting one is the fastest this library has. Buffers have dense
+ * numbers 0 ... max - 1. Threads keep some that are free, yet all of max can be out: where
+ * no other is left, those are taken.
+ *
+ * reserved of the max are given only to those who ask for them, such as receives, so that
+ * who sends cannot use up all.
+ *
+ * NULL with errno: EINVAL max 0, reserved > max, align, bytes over 1 GiB; else as
+ * hcamem_alloc() for max buffers at once. The block counts as a live block of the pool.
+ */
+HCAMEM_API hcamem_fixed* hcamem_fixed_create(hcamem_pool* pool, size_t bytes, size_t align,
+                                             uint32_t max, uint32_t reserved);
+
+/*
+ * From now on no buffer is given (EBADF). Returns 0 if none was out: the memory went back
+ * to the pool, and the handle is dead. Returns -EBUSY if some are out: they stay usable,
+ * and all goes back when the last of them is put. NULL is fine; nothing in a fork child.
+ */
+HCAMEM_API int hcamem_fixed_destroy(hcamem_fixed* from);
+
+/*
+ * A buffer; its contents are not defined. use_reserve not 0: also one of the reserve, if
+ * no other is free. NULL with errno: ENOBUFS all are out; EBADF destroyed; ESTALE it
+ * belongs to the parent process.
+ */
+HCAMEM_API void* hcamem_fixed_get(hcamem_fixed* from, int use_reserve);
+
+/*
+ * Puts a buffer back, from any thread; NULL is fine. One that is not out aborts, or sets
+ * errno to EINVAL where misuse is an error. In a fork child it does nothing.
+ */
+HCAMEM_API void hcamem_fixed_put(hcamem_fixed* from, void* buffer);
+
+/* n buffers, all or none: 0, or -errno as hcamem_fixed_get(); buffers[] is then undefined. */
+HCAMEM_API int hcamem_fixed_get_n(hcamem_fixed* from, void** buffers, size_t n, int use_reserve);
+
+/*
+ * Puts n buffers back; NULL entries are skipped. -EINVAL: one was not out, and misuse is
+ * an error; the others are back.
+ */
+HCAMEM_API int hcamem_fixed_put_n(hcamem_fixed* from, void* const* buffers, size_t n);
+
+/* The buffer's number, e.g. for wr_id; UINT32_MAX: it is not a buffer of this pool. */
+HCAMEM_API uint32_t hcamem_fixed_index(const hcamem_fixed* from, const void* buffer);
+
+/* The buffer of that number; NULL: index >= max. */
+HCAMEM_API void* hcamem_fixed_at(const hcamem_fixed* from, uint32_t index);
 
 /* Bytes that may be used of the live block at this address; 0: not a live block. */
 HCAMEM_API size_t hcamem_usable(const hcamem_pool* pool, const void* block);

@@ -6,7 +6,8 @@ LIBHCAMEM_SONAME := libhcamem.so.0
 HCAMEM_LIB := $(BUILD)/lib/libhcamem.so
 HCAMEM_STATIC := $(BUILD)/lib/libhcamem.a
 HCAMEM_PC := $(BUILD)/lib/hcamem.pc
-HCAMEM_HEADERS := include/hcamem.h $(sort $(wildcard include/hcamem/*.h include/hcamem/*.hpp))
+HCAMEM_HEADERS := include/hcamem.h \
+	$(sort $(wildcard $(addprefix include/hcamem/,*.h *.hpp detail/*.hpp)))
 
 LIBALLOC_SRC := $(sort $(wildcard liballoc/*/*.cpp))
 LIBALLOC_OBJ := $(LIBALLOC_SRC:%.cpp=$(BUILD)/%.o)
@@ -21,6 +22,9 @@ $(LIBALLOC_OBJ): $(BUILD)/%.o: %.cpp
 	@mkdir -p $(@D)
 	@echo "CXX $<"
 	@$(CXX) $(CPPFLAGS) $(LIBALLOC_INCLUDES) $(CXXFLAGS) $(LIBALLOC_CXXFLAGS) -MMD -MP -c $< -o $@
+
+# Its loops are there to be vectorised.
+$(BUILD)/liballoc/fixed/fixed_bulk.o: CXXFLAGS += -O3
 
 # nodelete: thread-exit and fork-time state must outlive a dlclose().
 $(BUILD)/lib/libhcamem.so.$(LIBHCAMEM_VERSION): $(LIBALLOC_OBJ) liballoc/libhcamem.map

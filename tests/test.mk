@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 RESULTS := $(BUILD)/results
 
 TEST_PROGRAMS := unit-tests unit-tests-sanitized sample-tests guest-tests rxe rxe-tests kernels \
-	$(FUZZ_PROGRAMS)
+	$(FUZZ_PROGRAMS) bench-selfcheck
 
 # $(call guest_step,SERIES,RXE,PROGRAMS). The library's own tests run there on the device.
 guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(2) \
@@ -42,6 +42,8 @@ TEST_STEPS = \
 		--gtest_output=json:$(RESULTS)/host-unit-tsan.json' \
 	'host-samples=$(BUILD)/tests/sample_tests --gtest_brief=1 \
 		--gtest_output=json:$(RESULTS)/host-samples.json' \
+	'host-bench=$(BUILD)/tests/bench_report_tests --gtest_brief=1 \
+		--gtest_output=json:$(RESULTS)/host-bench.json' \
 	'host-install=tests/install-check $(BUILD) $(lastword $(KERNELS))' \
 	'host-runner=tests/runner/selftest/run $(KERNELS)' \
 	$(foreach k,$(KERNELS),'$(k)-R22-falsified-version=tests/header-check $(BUILD) $(k)') \

@@ -10,9 +10,9 @@
 
 #include <boost/interprocess/offset_ptr.hpp>
 
+#include <hcamem/detail/shared_segment.hpp>
 #include <hcamem/error.hpp>
 #include <hcamem/shared.h>
-#include <hcamem/shared_segment.hpp>
 
 namespace hcamem {
 

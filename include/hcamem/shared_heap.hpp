@@ -17,12 +17,12 @@
 #include <infiniband/verbs.h>
 
 #include <hcamem/binding.hpp>
+#include <hcamem/detail/shared_segment.hpp>
 #include <hcamem/error.hpp>
 #include <hcamem/exhausted.hpp>
 #include <hcamem/options.hpp>
 #include <hcamem/shared.h>
 #include <hcamem/shared_allocator.hpp>
-#include <hcamem/shared_segment.hpp>
 
 namespace hcamem {
 

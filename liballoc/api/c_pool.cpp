@@ -8,44 +8,13 @@
 
 #include <hcamem.h>
 
-#include "api/handle_cast.h"
-#include "error/message.h"
+#include "api/check.h"
 #include "options/options.h"
 #include "pool/pool.h"
 
 using namespace hcamem::core;
 
 namespace {
-
-int no_pool() noexcept {
-    return fail_static(EINVAL, "the pool is NULL");
-}
-
-int inherited_error() noexcept {
-    return fail_static(ESTALE,
-                       "the pool belongs to the parent process; after a fork make a new one");
-}
-
-/// 0, or why the pool cannot be used: -ESTALE it is the parent's, -EINVAL it is dead or NULL.
-int check(const hcamem_pool* handle) noexcept {
-    if (handle == nullptr) {
-        return no_pool();
-    }
-    const pool* const core = to_core(handle);
-    if (core->inherited()) {
-        return inherited_error();
-    }
-    if (core->is_dead()) {
-        return misuse(core->misuse_is_error(), "pool %p was closed before",
-                      static_cast<const void*>(handle));
-    }
-    return 0;
-}
-
-/// For what does nothing, successfully, in a child of the process that made the pool.
-int in_child_done(int result) noexcept {
-    return result == -ESTALE ? 0 : result;
-}
 
 /// Whether a question about the pool can be answered.
 bool is_alive(const hcamem_pool* handle) noexcept {
@@ -99,7 +68,10 @@ int hcamem_pool_close(hcamem_pool* handle) {
     return to_core(handle)->close();
 }
 
-void* hcamem_alloc(hcamem_pool* handle, size_t bytes, size_t align, int timeout_ms) {
+namespace {
+
+[[gnu::noinline]] void* alloc_slowly(hcamem_pool* handle, size_t bytes, size_t align,
+                                     int timeout_ms) noexcept {
     void* block = nullptr;
     int result = check(handle);
     if (result == 0) {
@@ -110,6 +82,31 @@ void* hcamem_alloc(hcamem_pool* handle, size_t bytes, size_t align, int timeout_
         return nullptr;
     }
     return block;
+}
+
+[[gnu::noinline]] int free_slowly(hcamem_pool* handle, void* block) noexcept {
+    if (block == nullptr) {
+        return 0;
+    }
+    const int result = check(handle);
+    if (result != 0) {
+        return in_child_done(result);
+    }
+    return to_core(handle)->deallocate(block);
+}
+
+} // namespace
+
+// A thread that has a cache for the pool is in the pool's process, and the pool is not dead:
+// the caches go with it, and a child finds none.
+void* hcamem_alloc(hcamem_pool* handle, size_t bytes, size_t align, int timeout_ms) {
+    if (handle != nullptr && timeout_ms >= -1) [[likely]] {
+        void* block; // NOLINT(cppcoreguidelines-init-variables): set if it is returned
+        if (to_core(handle)->take_cached(bytes, align, block)) [[likely]] {
+            return block;
+        }
+    }
+    return alloc_slowly(handle, bytes, align, timeout_ms);
 }
 
 int hcamem_alloc_n(hcamem_pool* handle, size_t bytes, void** blocks, size_t n) {
@@ -124,14 +121,10 @@ int hcamem_alloc_n(hcamem_pool* handle, size_t bytes, void** blocks, size_t n) {
 }
 
 int hcamem_free(hcamem_pool* handle, void* block) {
-    if (block == nullptr) {
+    if (handle != nullptr && to_core(handle)->put_cached(block)) [[likely]] {
         return 0;
     }
-    const int result = check(handle);
-    if (result != 0) {
-        return in_child_done(result);
-    }
-    return to_core(handle)->deallocate(block);
+    return free_slowly(handle, block);
 }
 
 int hcamem_free_sized(hcamem_pool* handle, void* block, size_t bytes, size_t align) {
@@ -170,7 +163,8 @@ int hcamem_owns(const hcamem_pool* handle, const void* address) {
 }
 
 int hcamem_source(const hcamem_pool* handle) {
-    return handle != nullptr ? static_cast<int>(to_core(handle)->source_kind()) : no_pool();
+    return handle != nullptr ? static_cast<int>(to_core(handle)->source_kind())
+                             : fail_static(EINVAL, "the pool is NULL");
 }
 
 int hcamem_closed(const hcamem_pool* handle) {

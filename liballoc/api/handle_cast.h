@@ -6,6 +6,7 @@
 
 #include <hcamem.h>
 
+#include "fixed/fixed_pool.h"
 #include "pool/binding.h"
 #include "pool/pool.h"
 
@@ -29,6 +30,17 @@ inline const binding* to_core(const hcamem_binding* handle) noexcept {
 }
 inline hcamem_binding* to_handle(binding* core) noexcept {
     return reinterpret_cast<hcamem_binding*>(core);
+}
+
+// What buffer_pool inlines takes the handle for the front of the object.
+inline fixed_pool* to_core(hcamem_fixed* handle) noexcept {
+    return static_cast<fixed_pool*>(reinterpret_cast<detail::fixed_head*>(handle));
+}
+inline const fixed_pool* to_core(const hcamem_fixed* handle) noexcept {
+    return static_cast<const fixed_pool*>(reinterpret_cast<const detail::fixed_head*>(handle));
+}
+inline hcamem_fixed* to_handle(fixed_pool* core) noexcept {
+    return reinterpret_cast<hcamem_fixed*>(static_cast<detail::fixed_head*>(core));
 }
 
 } // namespace hcamem::core

@@ -118,6 +118,11 @@ int misuse(bool is_error, const char* format, ...) noexcept {
     return -EINVAL;
 }
 
+void fatal(const char* text) noexcept {
+    write_line(text);
+    std::abort();
+}
+
 size_text::size_text(std::uint64_t bytes) noexcept {
     constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     constexpr std::uint64_t mebibyte = 1 << 20;

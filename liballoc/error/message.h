@@ -32,6 +32,9 @@ bool quiet() noexcept;
 /// where the pool was made with HCAMEM_OPT_MISUSE_ERROR.
 [[gnu::format(printf, 2, 3)]] int misuse(bool is_error, const char* format, ...) noexcept;
 
+/// The library cannot go on without handing out what is not its to give.
+[[noreturn]] void fatal(const char* text) noexcept;
+
 /// A size for people: "64 MiB", "4097 bytes", "118.3 MiB".
 class size_text {
   public:

@@ -3,8 +3,6 @@
 
 #include <bit>
 
-#include "heap/annotate.h"
-
 namespace hcamem::core {
 
 void class_heap::init(page_heap& pages, std::size_t class_index) noexcept {
@@ -17,7 +15,7 @@ void class_heap::init(page_heap& pages, std::size_t class_index) noexcept {
     live_ = 0;
 }
 
-class_heap::taken class_heap::take(void** blocks, std::size_t n) noexcept {
+class_heap::taken class_heap::take(cached_block* blocks, std::size_t n) noexcept {
     const std::lock_guard guard(lock_);
     if (draining_) {
         return {.blocks = 0, .draining = true};
@@ -33,7 +31,8 @@ class_heap::taken class_heap::take(void** blocks, std::size_t n) noexcept {
             }
             push(fresh);
         }
-        blocks[got++] = take_from(partial_);
+        void* const block = take_from(partial_);
+        blocks[got++] = {block, pages_->state_of(block)};
     }
     live_ += got;
     return {.blocks = got, .draining = false};
@@ -54,60 +53,50 @@ void* class_heap::take_from(std::uint32_t first) noexcept {
     return pages_->page_address(first) + block * size_classes[class_index_].bytes;
 }
 
-verdict class_heap::find(const void* address, std::uint32_t first,
-                         std::size_t& block) const noexcept {
-    // Between the caller's look and our lock the span may have been given back.
-    const span_head head = draining_ && live_ == 0
-                               ? span_head{}
-                               : pages_->at(first).head.load(std::memory_order_relaxed);
-    if (head.kind != span_kind::blocks || head.class_index != class_index_) {
-        return verdict::not_live;
+class_heap::returned class_heap::put(const cached_block* blocks, std::size_t n) noexcept {
+    const std::lock_guard guard(lock_);
+    returned result{.draining = draining_};
+    for (std::size_t index = 0; index < n; ++index) {
+        const void* const block = blocks[index].block;
+        span_head head;
+        const std::uint32_t first = pages_->first_page(pages_->offset_of(block) / page_bytes, head);
+        if (first != no_page && head.class_index == class_index_ && put_into(first, block)) {
+            ++result.blocks;
+        } else {
+            result.twice = block;
+        }
     }
-    const size_class& blocks = size_classes[class_index_];
-    const std::size_t offset =
-        pages_->offset_of(address) - pages_->offset_of(pages_->page_address(first));
-    block = offset / blocks.bytes;
-    if (block >= blocks.capacity || offset % blocks.bytes != 0) {
-        return verdict::not_a_start;
-    }
-    const bool free = (pages_->at(first).free_bits[block / 64] >> (block % 64) & 1) != 0;
-    return free ? verdict::not_live : verdict::done;
+    live_ -= result.blocks;
+    return result;
 }
 
-verdict class_heap::put(const void* address, std::uint32_t first, bool& drains) noexcept {
-    const std::lock_guard guard(lock_);
-    std::size_t block = 0;
-    const verdict found = find(address, first, block);
-    if (found != verdict::done) {
-        return found;
-    }
-    annotate_free(address, size_classes[class_index_].bytes);
+bool class_heap::put_into(std::uint32_t first, const void* address) noexcept {
+    const size_class& blocks = size_classes[class_index_];
+    const auto offset = static_cast<std::uint32_t>(pages_->offset_of(address) -
+                                                   pages_->offset_of(pages_->page_address(first)));
+    const std::uint32_t block = offset / blocks.bytes;
     span& into = pages_->at(first);
-    into.free_bits[block / 64] |= std::uint64_t{1} << (block % 64);
-    --live_;
-    drains = draining_;
-    const std::uint32_t capacity = size_classes[class_index_].capacity;
-    if (++into.free_blocks == 1 && capacity != 1) {
+    std::uint64_t& word = into.free_bits[block / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (block % 64);
+    if ((word & bit) != 0) {
+        return false;
+    }
+    word |= bit;
+    if (++into.free_blocks == 1 && blocks.capacity != 1) {
         push(first);
     }
-    if (into.free_blocks != capacity) {
-        return verdict::done;
+    if (into.free_blocks != blocks.capacity) {
+        return true;
     }
-    if (capacity != 1) {
+    if (blocks.capacity != 1) {
         remove(first);
     }
-    if (idle_ == no_page && capacity != 1) {
+    if (idle_ == no_page && blocks.capacity != 1) {
         idle_ = first; // the next call would take such a span at once
     } else {
         pages_->put_blocks(first);
     }
-    return verdict::done;
-}
-
-bool class_heap::is_live(const void* address, std::uint32_t first) noexcept {
-    const std::lock_guard guard(lock_);
-    std::size_t block = 0;
-    return find(address, first, block) == verdict::done;
+    return true;
 }
 
 void class_heap::release_idle() noexcept {

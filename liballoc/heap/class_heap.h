@@ -22,14 +22,15 @@ class alignas(64) class_heap {
         bool draining = false;
     };
     /// Up to n blocks; fewer where the page heap has no room, none once draining.
-    [[nodiscard]] taken take(void** blocks, std::size_t n) noexcept;
+    [[nodiscard]] taken take(cached_block* blocks, std::size_t n) noexcept;
 
-    /// Gives back the block at `address`, which is in the span at page `first` that was seen
-    /// to be of this class; drains: whether the heap is draining.
-    verdict put(const void* address, std::uint32_t first, bool& drains) noexcept;
-
-    /// Whether a live block begins at the address.
-    [[nodiscard]] bool is_live(const void* address, std::uint32_t first) noexcept;
+    struct returned {
+        std::size_t blocks = 0;
+        const void* twice = nullptr; // one of them was given back before
+        bool draining = false;
+    };
+    /// Gives back blocks, all of this class.
+    returned put(const cached_block* blocks, std::size_t n) noexcept;
 
     /// Gives the pages of a span that is kept although it is empty back to the page heap.
     void release_idle() noexcept;
@@ -41,8 +42,7 @@ class alignas(64) class_heap {
 
   private:
     [[nodiscard]] void* take_from(std::uint32_t first) noexcept;
-    [[nodiscard]] verdict find(const void* address, std::uint32_t first,
-                               std::size_t& block) const noexcept;
+    bool put_into(std::uint32_t first, const void* address) noexcept;
     void push(std::uint32_t first) noexcept;
     void remove(std::uint32_t first) noexcept;
 

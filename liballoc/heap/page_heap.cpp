@@ -14,7 +14,7 @@ constexpr std::size_t round_up(std::size_t value, std::size_t multiple) noexcept
 
 } // namespace
 
-int page_heap::init(std::byte* base, std::size_t bytes) noexcept {
+int page_heap::init(std::byte* base, std::size_t bytes, block_states& states) noexcept {
     const std::size_t pages = bytes / page_bytes;
     int result = span_table_.make_table(pages * sizeof(span));
     if (result == 0) {
@@ -30,6 +30,7 @@ int page_heap::init(std::byte* base, std::size_t bytes) noexcept {
     const std::lock_guard guard(lock_);
     base_ = base;
     bytes_ = bytes;
+    states_ = &states;
     spans_ = span_table_.as<span>();
     first_ = first_table_.as<std::atomic<std::uint32_t>>();
     slab_ = slab_table_.as<std::atomic<std::uint32_t>>();
@@ -103,6 +104,7 @@ std::uint32_t page_heap::take_blocks(std::size_t class_index) noexcept {
     made.free_blocks = blocks.capacity;
     made.next = no_page;
     made.previous = no_page;
+    states_->describe(first, blocks.span_pages, class_index);
     made.head.store({.kind = span_kind::blocks,
                      .class_index = static_cast<std::uint8_t>(class_index),
                      .pages = blocks.span_pages},
@@ -112,7 +114,9 @@ std::uint32_t page_heap::take_blocks(std::size_t class_index) noexcept {
 
 void page_heap::put_blocks(std::uint32_t first) noexcept {
     const std::lock_guard guard(lock_);
-    put(first, spans_[first].head.load(std::memory_order_relaxed).pages);
+    const std::uint32_t pages = spans_[first].head.load(std::memory_order_relaxed).pages;
+    states_->forget(first, pages);
+    put(first, pages);
 }
 
 page_heap::result page_heap::take_large(std::size_t pages, std::size_t align,

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "heap/block_states.h"
 #include "heap/size_class.h"
 #include "heap/span.h"
 #include "os/mapping.h"
@@ -22,7 +23,7 @@ inline constexpr std::size_t pages_per_unit = slab_unit / page_bytes;
 class page_heap {
   public:
     /// For slabs in [base, base + bytes), both multiples of slab_unit. -ENOMEM with a message.
-    int init(std::byte* base, std::size_t bytes) noexcept;
+    int init(std::byte* base, std::size_t bytes, block_states& states) noexcept;
     /// Forgets everything. No other call may be under way or follow, but init().
     void reset() noexcept;
 
@@ -75,6 +76,9 @@ class page_heap {
     /// First page of the span of blocks or the large block that covers the page; no_page: none.
     [[nodiscard]] std::uint32_t first_page(std::size_t page, span_head& head) const noexcept;
 
+    [[nodiscard]] block_state* state_of(const void* block) const noexcept {
+        return states_->state_of(block);
+    }
     [[nodiscard]] span& at(std::uint32_t first) const noexcept { return spans_[first]; }
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -102,6 +106,7 @@ class page_heap {
 
     std::byte* base_ = nullptr;
     std::size_t bytes_ = 0;
+    block_states* states_ = nullptr;
     span* spans_ = nullptr;                       // one per page
     std::atomic<std::uint32_t>* first_ = nullptr; // one per page: its span's first page + 1
     std::atomic<std::uint32_t>* slab_ = nullptr;  // one per unit: its slab's first unit + 1

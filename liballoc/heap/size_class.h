@@ -14,6 +14,7 @@
 #ifndef HCAMEM_HEAP_SIZE_CLASS_H
 #define HCAMEM_HEAP_SIZE_CLASS_H
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -35,11 +36,9 @@ inline constexpr std::size_t pages_of(std::size_t bytes) noexcept {
 /// Index of the smallest class that holds `bytes`, which is 1 ... largest_class_bytes.
 inline constexpr std::size_t class_of(std::size_t bytes) noexcept {
     const std::size_t last = bytes - 1;
-    if (last < 512) {
-        return last / 64;
-    }
-    const auto width = static_cast<std::size_t>(std::bit_width(last)); // 10 for 513 ... 1024
-    return 8 + (width - 10) * 8 + ((last >> (width - 4)) - 8);
+    // 10 up to 1024 bytes, where classes are 64 bytes apart. No branch: sizes are mixed.
+    const auto width = static_cast<std::size_t>(std::bit_width(last | 512));
+    return (width - 10) * 8 + (last >> (width - 4));
 }
 
 inline constexpr std::size_t class_bytes(std::size_t index) noexcept {
@@ -74,6 +73,31 @@ inline constexpr std::array<size_class, class_count> size_classes = [] {
     std::array<size_class, class_count> all{};
     for (std::size_t index = 0; index < class_count; ++index) {
         all[index] = make_size_class(index);
+    }
+    return all;
+}();
+
+/// class_of() for bytes up to quick_class_bytes, from a table.
+inline constexpr std::size_t quick_class_bytes = 64 << 10;
+inline constexpr std::array<std::uint8_t, quick_class_bytes / min_align> quick_classes = [] {
+    std::array<std::uint8_t, quick_class_bytes / min_align> all{};
+    for (std::size_t step = 0; step < all.size(); ++step) {
+        all[step] = static_cast<std::uint8_t>(class_of((step + 1) * min_align));
+    }
+    return all;
+}();
+inline std::uint32_t quick_class_of(std::size_t bytes) noexcept {
+    return quick_classes[(bytes - 1) / min_align];
+}
+
+/// How many free blocks of a class a thread keeps at most: fewer of large ones, so that a
+/// thread keeps little memory from the others.
+inline constexpr std::array<std::uint16_t, class_count> cached_blocks = [] {
+    constexpr std::size_t cached_bytes = 256 << 10;
+    std::array<std::uint16_t, class_count> all{};
+    for (std::size_t index = 0; index < class_count; ++index) {
+        all[index] = static_cast<std::uint16_t>(
+            std::clamp<std::size_t>(cached_bytes / class_bytes(index), 1, 128));
     }
     return all;
 }();

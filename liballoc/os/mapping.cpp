@@ -129,6 +129,19 @@ void make_present(std::byte* begin, std::size_t bytes) noexcept {
     }
 }
 
+void* map_wiped(std::size_t bytes) noexcept {
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return nullptr;
+    }
+    if (madvise(memory, bytes, MADV_WIPEONFORK) != 0) {
+        munmap(memory, bytes);
+        return nullptr;
+    }
+    return memory;
+}
+
 bool unmap_to_reserved(void* address, std::size_t bytes) noexcept {
     return mmap(address, bytes, PROT_NONE, reserved_flags | MAP_FIXED, -1, 0) != MAP_FAILED;
 }

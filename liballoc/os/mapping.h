@@ -59,6 +59,10 @@ class mapping {
 /// Has every page of fresh memory present. It holds zeros.
 void make_present(std::byte* begin, std::size_t bytes) noexcept;
 
+/// Zero-filled memory that a child of fork() finds zeroed. nullptr: no memory, or a kernel
+/// without MADV_WIPEONFORK (before 4.14), where nothing can be safe.
+void* map_wiped(std::size_t bytes) noexcept;
+
 /// Replaces whatever is mapped at the range by a reservation, in one step. False: what
 /// was there stays.
 bool unmap_to_reserved(void* address, std::size_t bytes) noexcept;

@@ -2,7 +2,8 @@
 #include "os/process.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
+
+#include "os/mapping.h"
 
 namespace hcamem::core {
 
@@ -15,26 +16,12 @@ std::atomic<std::uint64_t> last_generation{0};
 
 static_assert(sizeof(process_page) <= 4096);
 
-process_page* map_page() noexcept {
-    void* memory = mmap(nullptr, sizeof(process_page), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        return nullptr;
-    }
-    // Where the kernel has no MADV_WIPEONFORK (before 4.14) nothing here can be safe.
-    if (madvise(memory, sizeof(process_page), MADV_WIPEONFORK) != 0) {
-        munmap(memory, sizeof(process_page));
-        return nullptr;
-    }
-    return static_cast<process_page*>(memory);
-}
-
 } // namespace
 
 process_page* enter_process() noexcept {
     process_page* page = the_process_page.load(std::memory_order_acquire);
     if (page == nullptr) {
-        process_page* fresh = map_page();
+        auto* const fresh = static_cast<process_page*>(map_wiped(sizeof(process_page)));
         if (fresh == nullptr) {
             return nullptr;
         }

@@ -28,8 +28,10 @@ struct idle_handles {
 
 struct process_page {
     std::atomic<std::uint64_t> generation; // 0: a fresh child
+    std::mutex caches;                     // which threads have caches for which heaps
     idle_handles pools;
     idle_handles bindings;
+    idle_handles buffer_pools;
     idle_handles shared_heaps;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <chrono>
 
 #include "error/message.h"
-#include "heap/annotate.h"
 #include "pool/pool.h"
 
 namespace hcamem::core {
@@ -51,12 +51,13 @@ int pool::plan(std::size_t bytes, std::size_t align, request& made) const noexce
 
 pool::attempt pool::try_allocate(const request& wanted, void*& block) noexcept {
     if (!wanted.is_large()) {
-        const class_heap::taken got = classes_[wanted.class_index].take(&block, 1);
-        if (got.blocks == 1) {
-            annotate_live(block, size_classes[wanted.class_index].bytes);
-            return attempt::done;
+        block_cache* const mine = cache(wanted.class_index);
+        cached_block taken{};
+        if (!(mine != nullptr && mine->take(taken)) && !refill(wanted.class_index, taken)) {
+            return is_open() ? attempt::no_room : attempt::closed;
         }
-        return got.draining ? attempt::closed : attempt::no_room;
+        block = hand_out(taken, wanted.class_index);
+        return attempt::done;
     }
     std::uint32_t first = no_page;
     switch (pages_.take_large(wanted.pages, wanted.align, first)) {
@@ -96,13 +97,44 @@ int pool::allocate(std::size_t bytes, std::size_t align, int timeout_ms, void*& 
     return allocate_slowly(wanted, timeout_ms, block);
 }
 
+/// While somebody waits, what is freed must not lie in caches.
+class pool::caching_stopped {
+  public:
+    caching_stopped() noexcept = default;
+    caching_stopped(const caching_stopped&) = delete;
+    caching_stopped& operator=(const caching_stopped&) = delete;
+    ~caching_stopped() {
+        if (pool_ != nullptr) {
+            pool_->resume_caching();
+        }
+    }
+
+    /// False: it was done before.
+    bool stop(pool& in) noexcept {
+        if (pool_ != nullptr) {
+            return false;
+        }
+        pool_ = &in;
+        in.stop_caching();
+        return true;
+    }
+
+  private:
+    pool* pool_ = nullptr;
+};
+
 int pool::allocate_slowly(const request& wanted, int timeout_ms, void*& block) noexcept {
+    // Blocks that were taken out of caches for this call may be taken by others again and
+    // again, and the call is to end.
+    constexpr int most_attempts = 100;
     const auto deadline =
         timeout_ms == 0 ? event_count::clock::time_point{} : deadline_of(timeout_ms);
-    for (;;) {
+    caching_stopped caching;
+    for (int attempts = 1;; ++attempts) {
         // Before the attempt: a block that is freed after it then ends the wait.
         const std::uint32_t ticket = timeout_ms != 0 ? freed_.prepare() : 0;
         int error = 0;
+        bool again = false;
         switch (try_allocate(wanted, block)) {
         case attempt::done:
             break;
@@ -111,17 +143,19 @@ int pool::allocate_slowly(const request& wanted, int timeout_ms, void*& block) n
             break;
         case attempt::no_room:
             error = make_room(wanted);
-            if (error == 0) {
-                if (timeout_ms != 0) {
-                    freed_.cancel();
-                }
-                continue;
-            }
+            again = error == 0 && attempts < most_attempts;
             break;
         }
-        if (timeout_ms == 0 || !may_pass(error)) {
+        const bool waits = timeout_ms != 0 && may_pass(error);
+        if (waits && caching.stop(*this)) {
+            again = true;
+        }
+        if (again || !waits) {
             if (timeout_ms != 0) {
                 freed_.cancel();
+            }
+            if (again) {
+                continue;
             }
             return error;
         }
@@ -131,26 +165,74 @@ int pool::allocate_slowly(const request& wanted, int timeout_ms, void*& block) n
                         timeout_ms, last_message());
         }
         freed_.wait(ticket, deadline);
+        attempts = 0;
     }
 }
 
 /// After an attempt found no room: 0 if another is worth it.
 int pool::make_room(const request& wanted) noexcept {
     release_idle_spans();
-    const std::lock_guard guard(growth_);
-    if (!is_open()) {
-        return closed_error();
+    int error = 0;
+    {
+        const std::lock_guard guard(growth_);
+        if (!is_open()) {
+            return closed_error();
+        }
+        if (pages_.has_room(wanted.pages, wanted.align)) {
+            return 0; // another thread grew the pool, or idle spans were enough
+        }
+        error = grow(wanted.pages * page_bytes);
     }
-    if (pages_.has_room(wanted.pages, wanted.align)) {
-        return 0; // another thread grew the pool, or idle spans were enough
+    // What other threads keep is taken only where the pool cannot grow: a fence in all
+    // threads is dear.
+    if (may_pass(error) && reclaim_all() != 0) {
+        release_idle_spans();
+        return 0;
     }
-    return grow(wanted.pages * page_bytes);
+    return error;
+}
+
+/// Takes the blocks out of all threads' caches; how many.
+std::size_t pool::reclaim_all() noexcept {
+    bool drained = false;
+    const std::size_t taken = reclaim(drained);
+    if (drained) {
+        finish_drain();
+    }
+    return taken;
 }
 
 void pool::release_idle_spans() noexcept {
     for (class_heap& each : classes_) {
         each.release_idle();
     }
+}
+
+/// Up to n blocks of a class: from the calling thread's cache, then from the heap behind.
+std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t n) noexcept {
+    std::size_t got = 0;
+    cached_block taken{};
+    if (block_cache* const mine = cache(class_index); mine != nullptr) {
+        while (got < n && mine->take(taken)) {
+            blocks[got++] = hand_out(taken, class_index);
+        }
+    }
+    std::array<cached_block, 64> batch;
+    while (got < n) {
+        const std::size_t wanted = std::min(n - got, batch.size());
+        const std::size_t more = classes_[class_index].take(batch.data(), wanted).blocks;
+        for (std::size_t index = 0; index < more; ++index) {
+            blocks[got++] = hand_out(batch[index], class_index);
+        }
+        if (more != wanted) {
+            break;
+        }
+    }
+    return got;
+}
+
+std::size_t pool::take_behind(std::size_t kind, cached_block* blocks, std::size_t n) noexcept {
+    return classes_[kind].take(blocks, n).blocks;
 }
 
 int pool::allocate_n(std::size_t bytes, void** blocks, std::size_t n) noexcept {
@@ -163,11 +245,7 @@ int pool::allocate_n(std::size_t bytes, void** blocks, std::size_t n) noexcept {
     std::size_t got = 0;
     while (result == 0 && got < n) {
         if (!wanted.is_large()) {
-            const class_heap::taken more = classes_[wanted.class_index].take(blocks + got, n - got);
-            for (std::size_t index = got; index < got + more.blocks; ++index) {
-                annotate_live(blocks[index], size_classes[wanted.class_index].bytes);
-            }
-            got += more.blocks;
+            got += take_many(wanted.class_index, blocks + got, n - got);
             if (got == n) {
                 break;
             }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "error/message.h"
-#include "heap/annotate.h"
 #include "pool/pool.h"
 
 namespace hcamem::core {
@@ -20,20 +19,11 @@ int pool::deallocate_sized(void* block, std::size_t bytes, std::size_t align) no
 }
 
 int pool::give_back(void* block, const request* expected) noexcept {
-    bool drains = false;
-    const verdict what = put(block, expected, drains);
-    if (what != verdict::done) {
-        return report(what, block, expected);
-    }
-    if (!drains) {
-        freed_.notify();
-    } else if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        finish_drain();
-    }
-    return 0;
+    const verdict what = put(block, expected);
+    return what == verdict::done ? 0 : report(what, block, expected);
 }
 
-verdict pool::put(void* block, const request* expected, bool& drains) noexcept {
+verdict pool::put(void* block, const request* expected) noexcept {
     if (!pages_.in_range(block)) {
         return verdict::foreign;
     }
@@ -48,7 +38,18 @@ verdict pool::put(void* block, const request* expected, bool& drains) noexcept {
         if (expected != nullptr && expected->class_index != head.class_index) {
             return verdict::wrong_size;
         }
-        return classes_[head.class_index].put(block, first, drains);
+        block_states::freed freed{};
+        if (!states_.set_free(block, freed)) {
+            const std::size_t offset =
+                pages_.offset_of(block) - pages_.offset_of(pages_.page_address(first));
+            return offset % size_classes[head.class_index].bytes != 0 ? verdict::not_a_start
+                                                                      : verdict::not_live;
+        }
+        annotate_free(block, size_classes[freed.class_index].bytes);
+        if (put_slowly(freed.class_index, {block, freed.state})) {
+            finish_drain();
+        }
+        return verdict::done;
     }
     if (block != pages_.page_address(first)) {
         return verdict::not_a_start;
@@ -56,7 +57,39 @@ verdict pool::put(void* block, const request* expected, bool& drains) noexcept {
     if (expected != nullptr && !expected->is_large()) {
         return verdict::wrong_size;
     }
-    return pages_.put_large(first, expected != nullptr ? expected->pages : 0, drains);
+    bool drains = false;
+    const verdict what = pages_.put_large(first, expected != nullptr ? expected->pages : 0, drains);
+    if (what == verdict::done && is_last(1, drains)) {
+        finish_drain();
+    }
+    return what;
+}
+
+void pool::spill_class(std::size_t class_index) noexcept {
+    if (spill(class_index)) {
+        finish_drain();
+    }
+}
+
+bool pool::put_behind(std::size_t kind, const cached_block* blocks, std::size_t n) noexcept {
+    const class_heap::returned result = classes_[kind].put(blocks, n);
+    if (result.twice != nullptr) {
+        report_twice(result.twice);
+    }
+    return is_last(result.blocks, result.draining);
+}
+
+void pool::report_twice(const void* block) noexcept {
+    misuse(misuse_is_error_, "block %p was freed by two threads at once", block);
+}
+
+/// After blocks went back: whether the pool has drained.
+bool pool::is_last(std::uint64_t blocks, bool drains) noexcept {
+    if (!drains) {
+        freed_.notify();
+        return false;
+    }
+    return references_.fetch_sub(blocks, std::memory_order_acq_rel) == blocks;
 }
 
 int pool::report(verdict what, const void* block, const request* expected) const noexcept {

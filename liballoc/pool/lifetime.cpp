@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "error/message.h"
-#include "heap/annotate.h"
 #include "pool/pool.h"
 
 namespace hcamem::core {
@@ -53,7 +52,10 @@ int pool::start(const hcamem_options& options) noexcept {
         result = slabs_.init(options.maximum / slab_unit);
     }
     if (result == 0) {
-        result = pages_.init(range_.data(), options.maximum);
+        result = states_.init(range_.data(), options.maximum);
+    }
+    if (result == 0) {
+        result = pages_.init(range_.data(), options.maximum, states_);
     }
     if (result != 0) {
         return result;
@@ -61,6 +63,7 @@ int pool::start(const hcamem_options& options) noexcept {
     for (std::size_t index = 0; index < class_count; ++index) {
         classes_[index].init(pages_, index);
     }
+    open_caches(cached_blocks);
     while (result == 0 && slabs_.bytes() < options.initial) {
         // Not one slab: then parts of it can be given back.
         constexpr std::size_t piece = std::size_t{64} << 20;
@@ -85,6 +88,10 @@ int pool::close() noexcept {
         return misuse(misuse_is_error_, "the pool was closed before");
     }
     state_.store(state::draining, std::memory_order_relaxed);
+    // From here on no cache takes a block, so after this none has one.
+    stop_caching();
+    bool drained = false; // not before it drains
+    reclaim(drained);
     std::uint64_t live = 0;
     for (class_heap& each : classes_) {
         live += each.drain();
@@ -122,7 +129,9 @@ void pool::release_slabs() noexcept {
             memory_held_ = true; // until detach() succeeds
         }
     }
+    end_caches();
     pages_.reset();
+    states_.reset();
     if (memory_held_) {
         return;
     }

@@ -5,10 +5,12 @@
 // Locks, in the order in which they may be taken:
 //   pressure_               the watch for memory pressure and its thread
 //   growth_                 slabs, bindings, state changes; held over system calls and verbs
+//   process_page::caches    which threads have caches; a cache_set's lock
 //   a class_heap's lock     blocks of one size class; never two at once
 //   the page_heap's lock    pages of slabs
-// A block's owner takes no lock to look up its keys or its span. An allocation that
-// finds a free block waits for nobody's system call.
+// A block's owner takes no lock to look up its keys or its span, and none to allocate or
+// free where its thread's cache has a block or room. An allocation that finds a free block
+// waits for nobody's system call.
 //
 // Life:  dead -> open -> draining -> drained -> dead
 // close() turns open into draining. Blocks that are live then are counted, and the
@@ -27,6 +29,9 @@
 
 #include <hcamem.h>
 
+#include "cache/cached_heap.h"
+#include "heap/annotate.h"
+#include "heap/block_states.h"
 #include "heap/class_heap.h"
 #include "heap/page_heap.h"
 #include "os/event_count.h"
@@ -41,8 +46,53 @@
 
 namespace hcamem::core {
 
-class pool : public handle<pool>, public binding_owner {
+class pool : public handle<pool>, public binding_owner, private cached_heap {
   public:
+    // -- the fast path: what the calling thread's cache can do --
+    /// False: allocate() must see to it.
+    [[nodiscard, gnu::always_inline]] inline bool take_cached(std::size_t bytes, std::size_t align,
+                                                              void*& block) noexcept {
+        if (bytes - 1 >= quick_class_bytes || (align & ~min_align) != 0) [[unlikely]] {
+            return false;
+        }
+        block_cache* const mine = cache(0);
+        if (mine == nullptr) [[unlikely]] {
+            return false;
+        }
+        const std::uint32_t class_index = quick_class_of(bytes);
+        mine->taken_last = class_index;
+        cached_block taken;
+        if (!mine[class_index].take(taken)) [[unlikely]] {
+            return false;
+        }
+        block = hand_out(taken, class_index);
+        return true;
+    }
+    /// False: deallocate() must see to it.
+    [[nodiscard, gnu::always_inline]] inline bool put_cached(void* block) noexcept {
+        block_cache* const mine = cache(0);
+        block_states::freed freed;
+        if (mine == nullptr || !states_.set_free(block, freed)) [[unlikely]] {
+            return false;
+        }
+        std::uint32_t class_index = freed.class_index;
+        annotate_free(block, size_classes[class_index].bytes);
+        // Often it is of the class that was allocated last. To guess so, and to have the
+        // branch predictor learn when that is right, takes the way from the address to the
+        // class out of what the next call has to wait for.
+        const std::uint32_t guess = mine->taken_last;
+        std::uint32_t guessed = guess;
+        asm("" : "+r"(guessed)); // the compiler is not to see that it is the guess
+        if (guess == class_index) [[likely]] {
+            asm volatile("" : "+r"(guessed)); // a branch, not a conditional move
+            class_index = guessed;
+        }
+        if (!mine[class_index].put({block, freed.state})) [[unlikely]] {
+            spill_class(class_index);
+        }
+        return true;
+    }
+
     // -- life: lifetime.cpp --
     /// 0, or -errno with a message and the pool dead.
     int open(const hcamem_options& options, std::unique_ptr<source> from,
@@ -106,13 +156,27 @@ class pool : public handle<pool>, public binding_owner {
 
     int plan(std::size_t bytes, std::size_t align, request& made) const noexcept;
     attempt try_allocate(const request& wanted, void*& block) noexcept;
+    class caching_stopped;
     int allocate_slowly(const request& wanted, int timeout_ms, void*& block) noexcept;
+    std::size_t take_many(std::size_t class_index, void** blocks, std::size_t n) noexcept;
     int make_room(const request& wanted) noexcept;
     static int closed_error() noexcept;
 
     int give_back(void* block, const request* expected) noexcept;
-    verdict put(void* block, const request* expected, bool& drains) noexcept;
+    verdict put(void* block, const request* expected) noexcept;
     int report(verdict what, const void* block, const request* expected) const noexcept;
+    static void* hand_out(const cached_block& taken, std::size_t class_index) noexcept {
+        block_states::set_live(taken);
+        annotate_live(taken.block, size_classes[class_index].bytes);
+        return taken.block;
+    }
+    std::size_t reclaim_all() noexcept;
+    void spill_class(std::size_t class_index) noexcept;
+    bool is_last(std::uint64_t blocks, bool drains) noexcept;
+    std::size_t take_behind(std::size_t kind, cached_block* blocks,
+                            std::size_t n) noexcept override;
+    bool put_behind(std::size_t kind, const cached_block* blocks, std::size_t n) noexcept override;
+    void report_twice(const void* block) noexcept override;
 
     int open_memory(const hcamem_options& options, std::unique_ptr<source> from,
                     std::uint64_t generation) noexcept;
@@ -146,6 +210,8 @@ class pool : public handle<pool>, public binding_owner {
     std::uint32_t source_kind_ = HCAMEM_MEMORY;
     hcamem_options options_{};
     std::unique_ptr<source> source_;
+
+    block_states states_; // of blocks of size classes
 
     std::array<class_heap, class_count> classes_;
     page_heap pages_;

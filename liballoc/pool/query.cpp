@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "error/message.h"
@@ -18,8 +20,7 @@ std::size_t pool::usable(const void* block) noexcept {
     if (head.kind == span_kind::large) {
         return block == pages_.page_address(first) ? head.pages * page_bytes : 0;
     }
-    class_heap& blocks = classes_[head.class_index];
-    return blocks.is_live(block, first) ? size_classes[head.class_index].bytes : 0;
+    return states_.is_live(block) ? size_classes[head.class_index].bytes : 0;
 }
 
 bool pool::owns(const void* address) const noexcept {
@@ -31,8 +32,11 @@ void pool::stats(hcamem_stats& now) noexcept {
     now.size = sizeof now;
     now.source = source_kind_;
     now.maximum = options_.maximum;
+    std::array<std::size_t, class_count> cached{};
+    count_cached(cached);
     for (std::size_t index = 0; index < class_count; ++index) {
-        const std::uint64_t live = classes_[index].live();
+        const std::uint64_t taken = classes_[index].live();
+        const std::uint64_t live = taken - std::min<std::uint64_t>(taken, cached[index]);
         now.live_blocks += live;
         now.live_bytes += live * size_classes[index].bytes;
     }

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "error/message.h"
-#include "heap/annotate.h"
 #include "pool/pool.h"
 
 namespace hcamem::core {
@@ -13,6 +12,7 @@ std::uint64_t pool::trim(std::uint64_t keep) noexcept {
 
 /// Gives idle slabs back until that are `wanted` bytes, or `keep` bytes of them are left.
 std::uint64_t pool::give_back_idle(std::uint64_t wanted, std::uint64_t keep) noexcept {
+    reclaim_all();
     release_idle_spans();
     const std::lock_guard guard(growth_);
     if (!is_open()) {

@@ -2,8 +2,8 @@
 //
 // What <hcamem/shared_heap.hpp> and <hcamem/shared_allocator.hpp> have in common: Boost's
 // heap as it lies in the memory, without locks of its own, and the lock around it.
-#ifndef HCAMEM_SHARED_SEGMENT_HPP
-#define HCAMEM_SHARED_SEGMENT_HPP
+#ifndef HCAMEM_DETAIL_SHARED_SEGMENT_HPP
+#define HCAMEM_DETAIL_SHARED_SEGMENT_HPP
 
 #include <cerrno>
 #include <cstddef>

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// A thread's cache of free blocks: what buffer_pool inlines, and the library itself.
+// Not for direct use. The layout belongs to the library's ABI: the number at the end of
+// hcamem_thread_1 changes with it, so that a program built for another does not link.
+//
+// Only the owner puts blocks in and takes them out, at the top, without an atomic
+// read-modify-write. Another thread may take blocks away at the bottom, and may lower the
+// limit. Both sides first write what is theirs and then read what is the other's:
+//
+//   owner takes one       --top,  then reads bottom: at or above it the block is the owner's
+//   owner puts one        ++top,  then reads limit:  above it the library is called
+//   another takes blocks  raises bottom, membarrier(), reads top: what lies below both is its
+//
+// The other's membarrier() (PRIVATE_EXPEDITED) has a full fence in every running thread of
+// the process, so the owner needs none between its write and its read; it must only keep
+// the compiler from exchanging them.
+#ifndef HCAMEM_DETAIL_BLOCK_CACHE_HPP
+#define HCAMEM_DETAIL_BLOCK_CACHE_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace hcamem::detail {
+
+/// Between the owner's write and its read.
+inline void order_with_membarrier() noexcept {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+#if defined(__SANITIZE_THREAD__) // which does not know membarrier()
+inline constexpr std::memory_order owner_order = std::memory_order_seq_cst;
+inline constexpr std::memory_order publish_order = std::memory_order_seq_cst;
+inline constexpr std::memory_order other_order = std::memory_order_seq_cst;
+#else
+inline constexpr std::memory_order owner_order = std::memory_order_relaxed;
+inline constexpr std::memory_order publish_order = std::memory_order_release;
+inline constexpr std::memory_order other_order = std::memory_order_acquire;
+#endif
+
+/// Whether a block is in the program's hands: 0, or what its heap has for that.
+using block_state = std::atomic<std::uint8_t>;
+
+/// A block with its state, which does not lie in the block: that is DMA memory.
+struct cached_block {
+    void* block;
+    block_state* state;
+
+    [[nodiscard]] bool is_live() const noexcept {
+        return state->load(std::memory_order_relaxed) != 0;
+    }
+};
+
+/// Zero is the empty state: blocks can neither be taken nor put.
+struct alignas(32) block_cache {
+    std::atomic<std::int32_t> top;    // blocks[bottom ... top) are free; written by the owner
+    std::atomic<std::int32_t> limit;  // of top; lowered by others
+    std::atomic<std::int32_t> bottom; // raised by others
+    std::int32_t capacity;            // of blocks, which has room for one more
+    cached_block* blocks;
+    std::int32_t taken_from;  // the bottom before another thread began to take blocks away
+    std::uint32_t taken_last; // in the first of a pool's caches: where the last take() was
+
+    /// False: there is none; or it is live, since two threads have freed it at the same time
+    /// and it lies in two caches, or did.
+    [[nodiscard]] bool take(cached_block& taken) noexcept {
+        const std::int32_t index = top.load(std::memory_order_relaxed) - 1;
+        top.store(index, owner_order);
+        order_with_membarrier();
+        if (index >= bottom.load(owner_order)) [[likely]] {
+            taken = blocks[static_cast<std::uint32_t>(index)];
+            if (!taken.is_live()) [[likely]] {
+                return true;
+            }
+        }
+        top.store(index + 1, std::memory_order_relaxed);
+        return false;
+    }
+
+    /// The first of n blocks that lie one behind the other and are the caller's until it
+    /// puts something in; nullptr: there are not so many. It does not look whether they are
+    /// live; untake_n() puts them all back.
+    [[nodiscard]] const cached_block* take_n(std::size_t n) noexcept {
+        const std::int32_t before = top.load(std::memory_order_relaxed);
+        if (n > static_cast<std::size_t>(before)) {
+            return nullptr;
+        }
+        const std::int32_t index = before - static_cast<std::int32_t>(n);
+        top.store(index, owner_order);
+        order_with_membarrier();
+        if (index < bottom.load(owner_order)) [[unlikely]] {
+            top.store(before, std::memory_order_relaxed);
+            return nullptr;
+        }
+        return blocks + index;
+    }
+    void untake_n(std::size_t n) noexcept {
+        top.store(top.load(std::memory_order_relaxed) + static_cast<std::int32_t>(n),
+                  publish_order);
+    }
+
+    /// False: it is in, but now some must be given back.
+    [[nodiscard]] bool put(const cached_block& block) noexcept {
+        const std::int32_t index = top.load(std::memory_order_relaxed);
+        blocks[static_cast<std::uint32_t>(index)] = block;
+        return publish(index + 1);
+    }
+
+    /// Where n blocks can be written; nullptr: there is no room. publish() makes them free.
+    [[nodiscard]] cached_block* room(std::size_t n) noexcept {
+        const std::int32_t index = top.load(std::memory_order_relaxed);
+        return n <= static_cast<std::size_t>(capacity - index) ? blocks + index : nullptr;
+    }
+    [[nodiscard]] bool publish(std::int32_t new_top) noexcept {
+        // Release: another thread takes blocks away without the owner's doing.
+        top.store(new_top, publish_order);
+        order_with_membarrier();
+        return new_top <= limit.load(owner_order);
+    }
+};
+
+static_assert(std::atomic<std::int32_t>::is_always_lock_free);
+static_assert(sizeof(block_cache) == 32 && sizeof(block_state) == 1);
+
+/// So many pools and buffer pools with caches can exist in a process.
+inline constexpr std::size_t max_heaps = 4096;
+
+/// A thread's caches, by heap: one for a buffer pool, one per size class for a pool. In
+/// memory that a child of fork() finds zeroed: there it has none.
+struct thread_caches {
+    std::atomic<block_cache*> of[max_heaps];
+};
+
+} // namespace hcamem::detail
+
+extern "C" {
+/// The calling thread's; before it has any, an empty one. Never NULL.
+[[gnu::tls_model("initial-exec")]] extern __thread hcamem::detail::thread_caches* hcamem_thread_1;
+}
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// Many buffers at once. Mostly they are a run: neighbours, in rising or falling order, as
+// they were when they were last given back together. Then their states are neighbours too,
+// and are looked at and set as bytes in a row.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "error/message.h"
+#include "fixed/fixed_pool.h"
+
+namespace hcamem::core {
+namespace {
+
+std::uintptr_t to_number(const void* address) noexcept {
+    return reinterpret_cast<std::uintptr_t>(address);
+}
+
+#if defined(__SANITIZE_THREAD__)
+// Which sees each access, and takes those in a row for races with the atomic ones.
+bool all_are(const block_state* states, std::size_t n, std::uint8_t value) noexcept {
+    return std::all_of(states, states + n, [&](const block_state& state) {
+        return state.load(std::memory_order_relaxed) == value;
+    });
+}
+void set_all(block_state* states, std::size_t n, std::uint8_t value) noexcept {
+    std::for_each(states, states + n,
+                  [&](block_state& state) { state.store(value, std::memory_order_relaxed); });
+}
+#else
+bool all_are(const block_state* states, std::size_t n, std::uint8_t value) noexcept {
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(states);
+    std::uint8_t differences = 0;
+    for (std::size_t index = 0; index < n; ++index) {
+        differences |= bytes[index] ^ value;
+    }
+    return differences == 0;
+}
+void set_all(block_state* states, std::size_t n, std::uint8_t value) noexcept {
+    std::memset(static_cast<void*>(states), value, n);
+}
+#endif
+
+// Two addresses, or a cached_block's address and state.
+using two [[gnu::vector_size(16)]] = std::uintptr_t;
+
+two load_two(const void* from) noexcept {
+    two loaded;
+    std::memcpy(&loaded, from, sizeof loaded);
+    return loaded;
+}
+void store_two(void* into, two stored) noexcept {
+    std::memcpy(into, &stored, sizeof stored);
+}
+
+/// Copies n addresses out of the cache; whether each lies `step` behind the one before it.
+bool copy_run(void** buffers, const cached_block* taken, std::size_t n,
+              std::uintptr_t step) noexcept {
+    const std::uintptr_t first = to_number(taken[0].block);
+    two expected{first, first + step};
+    two differences{};
+    std::size_t index = 0;
+    for (; index + 1 < n; index += 2) {
+        const two addresses =
+            __builtin_shuffle(load_two(taken + index), load_two(taken + index + 1), two{0, 2});
+        store_two(buffers + index, addresses);
+        differences |= addresses ^ expected;
+        expected += 2 * step;
+    }
+    if (index < n) {
+        buffers[index] = taken[index].block;
+        differences[0] |= to_number(buffers[index]) ^ expected[0];
+    }
+    return (differences[0] | differences[1]) == 0;
+}
+
+/// Copies n addresses into the cache, with their states; whether each lies `step` behind the
+/// one before it.
+bool copy_run(cached_block* freed, void* const* buffers, std::size_t n, const cached_block& first,
+              std::uintptr_t step, std::ptrdiff_t state_step) noexcept {
+    const std::uintptr_t state = to_number(first.state);
+    const auto state_by = static_cast<std::uintptr_t>(state_step);
+    two expected{to_number(first.block), to_number(first.block) + step};
+    two states{state, state + state_by};
+    two differences{};
+    std::size_t index = 0;
+    for (; index + 1 < n; index += 2) {
+        const two addresses = load_two(buffers + index);
+        store_two(freed + index, __builtin_shuffle(addresses, states, two{0, 2}));
+        store_two(freed + index + 1, __builtin_shuffle(addresses, states, two{1, 3}));
+        differences |= addresses ^ expected;
+        expected += 2 * step;
+        states += 2 * state_by;
+    }
+    if (index < n) {
+        freed[index] = {buffers[index], reinterpret_cast<block_state*>(states[0])};
+        differences[0] |= to_number(buffers[index]) ^ expected[0];
+    }
+    return (differences[0] | differences[1]) == 0;
+}
+
+static_assert(sizeof(cached_block) == sizeof(two));
+
+} // namespace
+
+bool fixed_pool::take_cached_n(void** buffers, std::size_t n) noexcept {
+    block_cache* const mine = fixed_head::cache();
+    const cached_block* const taken = mine != nullptr ? mine->take_n(n) : nullptr;
+    if (taken == nullptr) {
+        return false;
+    }
+    const std::uintptr_t step =
+        n > 1 ? to_number(taken[1].block) - to_number(taken[0].block) : stride;
+    const bool is_run = copy_run(buffers, taken, n, step) && (step == stride || step == -stride);
+    block_state* const lowest = step == stride ? taken[0].state : taken[n - 1].state;
+    if (is_run && all_are(lowest, n, 0)) {
+        set_all(lowest, n, live);
+        for (std::size_t index = 0; annotated && index < n; ++index) {
+            annotate_live(buffers[index]);
+        }
+        return true;
+    }
+    if (take_scattered(taken, buffers, n)) {
+        return true;
+    }
+    mine->untake_n(n);
+    return false;
+}
+
+/// False: one of them is live; none was taken.
+bool fixed_pool::take_scattered(const cached_block* taken, void** buffers, std::size_t n) noexcept {
+    if (std::any_of(taken, taken + n, [](const cached_block& each) { return each.is_live(); })) {
+        return false;
+    }
+    for (std::size_t index = 0; index < n; ++index) {
+        buffers[index] = hand_out(taken[index].block, *taken[index].state);
+    }
+    return true;
+}
+
+/// Frees n live buffers that are a run and that a cache may keep. False: they are not.
+bool fixed_pool::free_run(void* const* buffers, std::size_t n, cached_block* freed) noexcept {
+    const std::uintptr_t step = n > 1 ? to_number(buffers[1]) - to_number(buffers[0]) : stride;
+    const std::size_t offset = offset_of(buffers[step == stride ? 0 : n - 1]);
+    const std::size_t index_of_lowest = index_of(offset);
+    if ((step != stride && step != -stride) || offset >= cacheable_bytes ||
+        index_of_lowest * stride != offset || n > (cacheable_bytes - offset) / stride) {
+        return false;
+    }
+    block_state* const lowest = states + index_of_lowest;
+    const cached_block first_freed{buffers[0], step == stride ? lowest : lowest + (n - 1)};
+    if (!copy_run(freed, buffers, n, first_freed, step, step == stride ? 1 : -1) ||
+        !all_are(lowest, n, live)) {
+        return false;
+    }
+    set_all(lowest, n, 0);
+    for (std::size_t index = 0; annotated && index < n; ++index) {
+        annotate_free(buffers[index]);
+    }
+    return true;
+}
+
+bool fixed_pool::put_cached_n(void* const* buffers, std::size_t n) noexcept {
+    block_cache* const mine = fixed_head::cache();
+    cached_block* const room = mine != nullptr ? mine->room(n) : nullptr;
+    if (room == nullptr || !free_run(buffers, n, room)) {
+        return false;
+    }
+    if (!mine->publish(static_cast<std::int32_t>(room + n - mine->blocks))) {
+        spill_cache();
+    }
+    return true;
+}
+
+int fixed_pool::take_n(bool use_reserve, void** buffers, std::size_t n) noexcept {
+    int result = 0;
+    std::size_t got = 0;
+    while (result == 0 && got < n) {
+        result = take(use_reserve, buffers[got]);
+        got += result == 0 ? 1 : 0;
+    }
+    if (result != 0) {
+        for (std::size_t index = 0; index < got; ++index) {
+            put_back(buffers[index]);
+        }
+        std::fill_n(buffers, got, nullptr);
+    }
+    return result;
+}
+
+int fixed_pool::put_back_n(void* const* buffers, std::size_t n) noexcept {
+    int result = 0;
+    for (std::size_t index = 0; index < n; ++index) {
+        if (buffers[index] == nullptr || put(buffers[index])) {
+            continue;
+        }
+        const int put = put_back(buffers[index]);
+        result = result == 0 ? put : result;
+    }
+    return result;
+}
+
+} // namespace hcamem::core

@@ -65,7 +65,7 @@ install: library samples tools ## the library, its headers, the samples and hcam
 	sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' \
 		liballoc/hcamem.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/hcamem.pc
 	install -m 644 include/hcamem.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 include/hcamem/*.hpp $(DESTDIR)$(PREFIX)/include/hcamem
+	install -m 644 include/hcamem/*.h include/hcamem/*.hpp $(DESTDIR)$(PREFIX)/include/hcamem
 	install -m 644 include/hcamem/detail/*.hpp $(DESTDIR)$(PREFIX)/include/hcamem/detail
 	install -m 644 include/uapi/rdma/hcamem.h $(DESTDIR)$(PREFIX)/include/rdma
 	install -m 755 $(SAMPLES) $(DESTDIR)$(PREFIX)/bin

@@ -6,7 +6,8 @@ LIBHCAMEM_SONAME := libhcamem.so.0
 HCAMEM_LIB := $(BUILD)/lib/libhcamem.so
 HCAMEM_STATIC := $(BUILD)/lib/libhcamem.a
 HCAMEM_PC := $(BUILD)/lib/hcamem.pc
-HCAMEM_HEADERS := include/hcamem.h $(sort $(wildcard include/hcamem/*.hpp include/hcamem/detail/*.hpp))
+HCAMEM_HEADERS := include/hcamem.h \
+	$(sort $(wildcard $(addprefix include/hcamem/,*.h *.hpp detail/*.hpp)))
 
 LIBALLOC_SRC := $(sort $(wildcard liballoc/*/*.cpp))
 LIBALLOC_OBJ := $(LIBALLOC_SRC:%.cpp=$(BUILD)/%.o)

@@ -34,7 +34,7 @@ STOCK_PROGRAMS := registration_tests \
 	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*"
 
 TEST_STEPS = \
-	'host-headers=tests/unit/check-headers "$(CC)" "$(CXX)" $(HCAMEM_HEADERS) && tests/unit/check-abi $(HCAMEM_LIB) include/hcamem.h' \
+	'host-headers=tests/unit/check-headers "$(CC)" "$(CXX)" $(HCAMEM_HEADERS) && tests/unit/check-abi $(HCAMEM_LIB) $(filter %.h,$(HCAMEM_HEADERS))' \
 	'host-unit=$(UNIT_TESTS) --gtest_brief=1 --gtest_output=json:$(RESULTS)/host-unit.json' \
 	'host-unit-asan=UBSAN_OPTIONS=print_stacktrace=1 $(UNIT_TESTS)_asan --gtest_brief=1 \
 		--gtest_output=json:$(RESULTS)/host-unit-asan.json' \

@@ -5,20 +5,24 @@
 #include <cerrno>
 #include <cstdio>
 #include <new>
+#include <string>
 #include <system_error>
 
 #include <hcamem.h>
 
 namespace hcamem {
 
-/// No block could be had: the pool is at its maximum, the kernel refused more
-/// memory, or the wait for a block timed out. Derives from std::bad_alloc only:
-/// with std::system_error as a second base `catch (std::exception&)` would be
-/// ambiguous and miss it.
+/// No block could be had: the pool is at its maximum, the shared heap is full, the kernel refused
+/// more memory, or the wait for a block timed out. Derives from std::bad_alloc only: with
+/// std::system_error as a second base `catch (std::exception&)` would be ambiguous and miss it.
 class exhausted : public std::bad_alloc {
   public:
     explicit exhausted(int error) noexcept : error_(error < 0 ? -error : error) {
         std::snprintf(message_, sizeof message_, "%s", hcamem_last_message());
+    }
+
+    exhausted(int error, const std::string& message) noexcept : error_(error) {
+        std::snprintf(message_, sizeof message_, "%s", message.c_str());
     }
 
     /// Whether a failed allocation with this errno counts as exhaustion.

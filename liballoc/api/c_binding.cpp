@@ -65,7 +65,7 @@ int hcamem_detach(hcamem_binding* handle) {
     if (core->generation() != process_generation()) {
         return 0; // the parent's: its memory regions must not be touched through the shared uverbs
     }
-    pool* const owner = core->owner();
+    binding_owner* const owner = core->owner();
     if (owner == nullptr) {
         return misuse(core->misuse_is_error(), "binding %p was detached before",
                       static_cast<const void*>(handle));

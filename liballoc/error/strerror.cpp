@@ -19,7 +19,7 @@ const char* explain(int error) noexcept {
     case EACCES:
         return "the device node may not be opened by this user";
     case EPROTO:
-        return "the hcamem module speaks another version of the interface";
+        return "the hcamem module, or a shared heap's other programs, speak another version";
     case EOPNOTSUPP:
         return "the device, its driver or this kind of memory cannot do that";
     case ENOMEM:
@@ -29,7 +29,7 @@ const char* explain(int error) noexcept {
     case EDQUOT:
         return "over a cap of the hcamem module (max_bytes, max_bytes_per_user)";
     case ETIMEDOUT:
-        return "no block was freed in time";
+        return "no block was freed, or no lock to be had, in time";
     case EBADF:
         return "the pool was closed";
     case ESTALE:
@@ -40,6 +40,18 @@ const char* explain(int error) noexcept {
         return "the address is in no slab of the pool, or the memory cannot be pinned";
     case EMSGSIZE:
         return "the range is too long";
+    case ENOTRECOVERABLE:
+        return "the shared heap is poisoned: a process died while it changed it";
+    case EBADMSG:
+        return "the descriptors are not those of a shared heap";
+    case EXDEV:
+        return "the descriptors are of two shared heaps, or from another PID namespace";
+    case EEXIST:
+        return "this process has the shared heap already, or the name is taken";
+    case EPERM:
+        return "the shared heap allows no remote access";
+    case EMFILE:
+        return "too many open files or shared heaps in this process";
     default:
         break;
     }

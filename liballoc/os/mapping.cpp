@@ -88,6 +88,19 @@ int mapping::reserve(std::size_t bytes, std::size_t align) noexcept {
     return 0;
 }
 
+int mapping::map_shared(int descriptor, std::size_t bytes) noexcept {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (memory == MAP_FAILED) {
+        const int error = errno;
+        return fail(error, "mmap of %s of shared memory: %s", size_text(bytes).c_str(),
+                    strerrordesc_np(error));
+    }
+    reset();
+    address_ = memory;
+    bytes_ = bytes;
+    return 0;
+}
+
 void mapping::reset() noexcept {
     if (address_ != nullptr) {
         munmap(address_, bytes_);
@@ -103,6 +116,17 @@ void mapping::leave_out(std::byte* begin, std::byte* end) noexcept {
     }
     bytes_ -= static_cast<std::size_t>(end - data());
     address_ = bytes_ != 0 ? end : nullptr;
+}
+
+void make_present(std::byte* begin, std::size_t bytes) noexcept {
+    if (madvise(begin, bytes, MADV_POPULATE_WRITE) == 0) {
+        return;
+    }
+    // Kernels before 5.14, and device mappings: one write to each page.
+    constexpr std::size_t kernel_page = 4096;
+    for (std::size_t offset = 0; offset < bytes; offset += kernel_page) {
+        *static_cast<volatile std::byte*>(begin + offset) = std::byte{0};
+    }
 }
 
 void* map_wiped(std::size_t bytes) noexcept {

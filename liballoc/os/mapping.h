@@ -34,6 +34,9 @@ class mapping {
     /// Addresses without memory, aligned to `align`. -ENOMEM with a message.
     int reserve(std::size_t bytes, std::size_t align) noexcept;
 
+    /// The file's first `bytes` bytes, shared with whoever maps it. -errno with a message.
+    int map_shared(int descriptor, std::size_t bytes) noexcept;
+
     void reset() noexcept;
 
     /// Gives up the addresses up to `end`, and unmaps those before `begin`: what lies
@@ -52,6 +55,9 @@ class mapping {
     void* address_ = nullptr;
     std::size_t bytes_ = 0;
 };
+
+/// Has every page of fresh memory present. It holds zeros.
+void make_present(std::byte* begin, std::size_t bytes) noexcept;
 
 /// Zero-filled memory that a child of fork() finds zeroed. nullptr: no memory, or a kernel
 /// without MADV_WIPEONFORK (before 4.14), where nothing can be safe.

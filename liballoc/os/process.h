@@ -32,6 +32,7 @@ struct process_page {
     idle_handles pools;
     idle_handles bindings;
     idle_handles buffer_pools;
+    idle_handles shared_heaps;
 };
 
 /// The page, or nullptr before enter_process() was called.

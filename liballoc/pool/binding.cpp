@@ -60,7 +60,7 @@ void binding::close() noexcept {
     registration_table_.reset();
 }
 
-int binding::add(const slab& added, source& from) noexcept {
+int binding::add(const slab& added, exporter& from) noexcept {
     registration made;
     int result = 0;
     try {

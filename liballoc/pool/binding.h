@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// A pool's registrations in one protection domain for one set of access flags.
+// A pool's or shared heap's registrations in one protection domain for one set of access flags.
 // Look-up is one load from a table with an entry per slab_unit of the pool's
 // range. A child of fork() finds the table zeroed, and so no keys.
 #ifndef HCAMEM_POOL_BINDING_H
@@ -21,7 +21,21 @@
 
 namespace hcamem::core {
 
-class pool;
+class binding;
+
+/// Who made a binding: a pool or a shared heap.
+class binding_owner {
+  public:
+    binding_owner() = default;
+    binding_owner(const binding_owner&) = delete;
+    binding_owner& operator=(const binding_owner&) = delete;
+    binding_owner(binding_owner&&) = delete;
+    binding_owner& operator=(binding_owner&&) = delete;
+    virtual ~binding_owner() = default;
+
+    /// Deregisters and ends one of its bindings. 0, or -errno with a message.
+    virtual int detach(binding& ended) noexcept = 0;
+};
 
 class binding : public detail::binding_head, public handle<binding> {
   public:
@@ -29,15 +43,15 @@ class binding : public detail::binding_head, public handle<binding> {
     /// False: no registered slab holds the address.
     bool find(const void* address, hcamem_key& key) const noexcept;
 
-    [[nodiscard]] pool* owner() const noexcept { return owner_; }
+    [[nodiscard]] binding_owner* owner() const noexcept { return owner_; }
     [[nodiscard]] std::uint64_t generation() const noexcept {
         return generation_.load(std::memory_order_relaxed);
     }
     [[nodiscard]] bool misuse_is_error() const noexcept { return misuse_is_error_; }
 
-    // -- the pool's growth lock is held --
+    // -- the owner's lock of its bindings is held --
     struct place {
-        pool* owner;
+        binding_owner* owner;
         std::byte* base;
         std::size_t bytes;
         std::uint64_t generation;
@@ -47,12 +61,12 @@ class binding : public detail::binding_head, public handle<binding> {
     int open(const place& where, std::unique_ptr<registrar> with) noexcept;
     void close() noexcept;
 
-    int add(const slab& added, source& from) noexcept;
+    int add(const slab& added, exporter& from) noexcept;
     /// 0 also where the slab is not registered here.
     int remove(const slab& removed) noexcept;
     [[nodiscard]] std::size_t mrs() const noexcept { return mrs_; }
 
-    binding* next = nullptr; // in the pool's list
+    binding* next = nullptr; // in the owner's list
 
   private:
     void publish(const slab& where, std::uint64_t published) noexcept;
@@ -60,7 +74,7 @@ class binding : public detail::binding_head, public handle<binding> {
     registration* registrations_ = nullptr; // per unit; a slab's is at each of its units
 
     std::atomic<std::uint64_t> generation_{0};
-    pool* owner_ = nullptr;
+    binding_owner* owner_ = nullptr;
     bool misuse_is_error_ = false;
     std::size_t mrs_ = 0;
     std::unique_ptr<registrar> registrar_;

@@ -6,8 +6,6 @@
 #include <atomic>
 #include <cerrno>
 
-#include <sys/mman.h>
-
 #include "error/message.h"
 #include "pool/pool.h"
 
@@ -81,7 +79,7 @@ int pool::add_slab(std::size_t bytes) noexcept {
         return result;
     }
     if ((options_.flags & HCAMEM_OPT_PREFAULT) != 0) {
-        prefault(added);
+        make_present(address_of(added), bytes);
     }
     checks_.add_memory(address_of(added), bytes);
     result = register_slab(added);
@@ -105,18 +103,6 @@ int pool::register_slab(const slab& added) noexcept {
         }
     }
     return 0;
-}
-
-void pool::prefault(const slab& added) noexcept {
-    std::byte* const begin = address_of(added);
-    if (madvise(begin, added.bytes(), MADV_POPULATE_WRITE) == 0) {
-        return;
-    }
-    // Kernels before 5.14, and device mappings: one write to each page. They hold zeros.
-    constexpr std::size_t kernel_page = 4096;
-    for (std::size_t offset = 0; offset < added.bytes(); offset += kernel_page) {
-        *static_cast<volatile std::byte*>(begin + offset) = std::byte{0};
-    }
 }
 
 } // namespace hcamem::core

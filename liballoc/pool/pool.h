@@ -47,7 +47,7 @@
 
 namespace hcamem::core {
 
-class pool : public handle<pool>, private cached_heap {
+class pool : public handle<pool>, public binding_owner, private cached_heap {
   public:
     // -- the fast path: what the calling thread's cache can do --
     /// False: allocate() must see to it.
@@ -150,7 +150,7 @@ class pool : public handle<pool>, private cached_heap {
 
     // -- registration: registration.cpp --
     int attach(std::unique_ptr<registrar> with, binding*& made);
-    int detach(binding& ended) noexcept;
+    int detach(binding& ended) noexcept override;
 
     // -- slabs: growth.cpp, trim.cpp --
     std::uint64_t trim(std::uint64_t keep) noexcept;
@@ -224,7 +224,6 @@ class pool : public handle<pool>, private cached_heap {
     int register_slab(const slab& added) noexcept;
     int deregister_slab(const slab& removed) noexcept;
     int end_binding(binding& ended) noexcept;
-    void prefault(const slab& added) noexcept;
     void release_idle_spans() noexcept;
     std::uint64_t give_back_idle(std::uint64_t wanted, std::uint64_t keep) noexcept;
     bool give_back_slab(const slab& idle) noexcept;

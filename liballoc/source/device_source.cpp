@@ -58,6 +58,19 @@ class device_source final : public source {
                     node_.path.c_str(), strerrordesc_np(error));
     }
 
+    int map_shared(void* address, std::size_t bytes, file& memory) noexcept override {
+        int result = map(address, bytes);
+        if (result == 0) {
+            std::uint64_t offset = 0;
+            result = export_dmabuf(address, bytes, offset);
+        }
+        if (result >= 0) {
+            memory = file(result);
+            result = 0;
+        }
+        return result;
+    }
+
     int export_dmabuf(const void* address, std::size_t bytes,
                       std::uint64_t& offset) noexcept override {
         if (!can_export()) {

@@ -14,6 +14,7 @@
 
 #include "error/message.h"
 #include "os/file.h"
+#include "os/sealed_memory.h"
 #include "source/source.h"
 
 namespace hcamem::core {
@@ -27,10 +28,29 @@ class memory_source final : public source {
           mapping_(options.mapping == HCAMEM_MAP_PAGES ? HCAMEM_MAP_PAGES : HCAMEM_MAP_HUGE) {}
 
     int map(void* address, std::size_t bytes) noexcept override {
-        int result =
-            fork_ == HCAMEM_FORK_SHARE ? map_shared(address, bytes) : map_private(address, bytes);
+        if (fork_ == HCAMEM_FORK_SHARE) {
+            file memory;
+            return map_shared(address, bytes, memory);
+        }
+        const int result = map_private(address, bytes);
+        return result == 0 ? advise(address, bytes) : result;
+    }
+
+    // A memfd and not anonymous shared memory: for its descriptor, and its name in
+    // /proc/PID/maps.
+    int map_shared(void* address, std::size_t bytes, file& memory) noexcept override {
+        file fresh;
+        int result = make_sealed_memory("hcamem", bytes, fresh);
+        if (result != 0) {
+            return result;
+        }
+        if (mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fresh.descriptor(),
+                 0) == MAP_FAILED) {
+            return failed("mmap", bytes);
+        }
+        result = advise(address, bytes);
         if (result == 0) {
-            result = advise(address, bytes);
+            memory = std::move(fresh);
         }
         return result;
     }
@@ -58,20 +78,6 @@ class memory_source final : public source {
         void* memory = mmap(address, bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         return memory != MAP_FAILED ? 0 : failed("mmap", bytes);
-    }
-
-    // A memfd and not anonymous shared memory, for its name in /proc/PID/maps.
-    static int map_shared(void* address, std::size_t bytes) noexcept {
-        const file memory(memfd_create("hcamem", MFD_CLOEXEC));
-        if (!memory) {
-            return failed("memfd_create", bytes);
-        }
-        if (ftruncate(memory.descriptor(), static_cast<off_t>(bytes)) != 0) {
-            return failed("ftruncate", bytes);
-        }
-        void* mapped = mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                            memory.descriptor(), 0);
-        return mapped != MAP_FAILED ? 0 : failed("mmap", bytes);
     }
 
     int advise(void* address, std::size_t bytes) const noexcept {

@@ -9,28 +9,21 @@
 #include <hcamem.h>
 
 #include "os/file.h"
+#include "source/exporter.h"
 
 namespace hcamem::core {
 
 /// Where slabs come from. Calls may be made from any thread at once.
-class source {
+class source : public exporter {
   public:
-    source() = default;
-    source(const source&) = delete;
-    source& operator=(const source&) = delete;
-    source(source&&) = delete;
-    source& operator=(source&&) = delete;
-    virtual ~source() = default;
-
     /// Maps `bytes` of zeroed memory at `address`, replacing what is mapped there; both
     /// are multiples of slab_unit. 0, or -errno with a message; the range may then be
     /// unmapped.
     virtual int map(void* address, std::size_t bytes) noexcept = 0;
 
-    /// A dma-buf of the pages that the range, which lies in one slab, touches: its
-    /// close-on-exec descriptor and where `address` lies in it; or -errno with a message.
-    virtual int export_dmabuf(const void* address, std::size_t bytes,
-                              std::uint64_t& offset) noexcept = 0;
+    /// The same, as memory that other processes can map by its descriptor: a dma-buf, or a
+    /// sealed memfd. The source was opened with fork policy HCAMEM_FORK_SHARE.
+    virtual int map_shared(void* address, std::size_t bytes, file& memory) noexcept = 0;
 
     /// A node of its own that reads events without waiting; no file where there are none.
     /// 0, or -errno with a message.
@@ -41,11 +34,6 @@ class source {
 
     /// HCAMEM_MAP_HUGE or HCAMEM_MAP_PAGES.
     [[nodiscard]] virtual std::uint32_t mapping() const noexcept = 0;
-
-    [[nodiscard]] virtual bool can_export() const noexcept = 0;
-
-    /// Whether get_user_pages(), and so ibv_reg_mr(), takes these mappings.
-    [[nodiscard]] virtual bool pinnable() const noexcept = 0;
 };
 
 /// The source that the options ask for. 0, or -errno with a message.

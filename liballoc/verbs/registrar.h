@@ -13,7 +13,7 @@ struct ibv_pd;
 
 namespace hcamem::core {
 
-class source;
+class exporter;
 
 /// One slab's registration in one protection domain.
 struct registration {
@@ -35,7 +35,7 @@ class registrar {
     virtual ~registrar() = default;
 
     /// 0, or -errno with a message and nothing registered.
-    virtual int add(source& from, void* address, std::size_t bytes, registration& made) = 0;
+    virtual int add(exporter& from, void* address, std::size_t bytes, registration& made) = 0;
 
     /// 0 also if the HCA is gone; -errno with a message: it is still registered.
     virtual int remove(const registration& made) = 0;

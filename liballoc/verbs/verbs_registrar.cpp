@@ -12,8 +12,8 @@
 
 #include "error/message.h"
 #include "os/file.h"
+#include "source/exporter.h"
 #include "source/node.h"
-#include "source/source.h"
 #include "verbs/registrar.h"
 #include "verbs/uverbs_mr.h"
 
@@ -49,7 +49,7 @@ class verbs_registrar final : public registrar {
     verbs_registrar(ibv_pd* pd, unsigned access, bool dmabuf_only)
         : pd_(pd), access_(access), dmabuf_only_(dmabuf_only), hca_(device_name(pd->context)) {}
 
-    int add(source& from, void* address, std::size_t bytes, registration& made) override {
+    int add(exporter& from, void* address, std::size_t bytes, registration& made) override {
         int refused = EOPNOTSUPP;
         if (from.can_export() && (access_ & ~dmabuf_access) == 0 && dmabuf_ != dmabuf::none) {
             const int error = add_dmabuf(from, address, bytes, made);
@@ -93,7 +93,7 @@ class verbs_registrar final : public registrar {
   private:
     enum class dmabuf { unknown, verb, kernel_call, none };
 
-    [[nodiscard]] const char* why_no_dmabuf(const source& from, int refused) const noexcept {
+    [[nodiscard]] const char* why_no_dmabuf(const exporter& from, int refused) const noexcept {
         if (!from.can_export()) {
             return "the memory cannot be exported as a dma-buf";
         }
@@ -104,7 +104,7 @@ class verbs_registrar final : public registrar {
     }
 
     // 0, -errno with a message, or a positive errno: this HCA takes no dma-bufs.
-    int add_dmabuf(source& from, void* address, std::size_t bytes, registration& made) {
+    int add_dmabuf(exporter& from, void* address, std::size_t bytes, registration& made) {
         dmabuf_range range{-1, 0, address, bytes};
         const int descriptor = from.export_dmabuf(address, bytes, range.offset);
         if (descriptor < 0) {

@@ -82,7 +82,7 @@ check-headers: ## each public header compiles alone, as C11 where it is C and as
 	@tests/unit/check-headers "$(CC)" "$(CXX)" $(HCAMEM_HEADERS)
 
 check-abi: library ## the library exports what hcamem.h declares, under a version node
-	@tests/unit/check-abi $(HCAMEM_LIB) include/hcamem.h
+	@tests/unit/check-abi $(HCAMEM_LIB) $(filter %.h,$(HCAMEM_HEADERS))
 
 # setarch -R: ThreadSanitizer of GCC 12 does not run with much address randomisation.
 test-unit: unit-tests unit-tests-sanitized check-headers check-abi ## test the library on the host

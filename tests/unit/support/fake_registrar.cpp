@@ -13,7 +13,7 @@ class fake_registrar final : public hcamem::core::registrar {
   public:
     explicit fake_registrar(fake_domain& domain) : domain_(domain) {}
 
-    int add(hcamem::core::source& /*from*/, void* address, std::size_t bytes,
+    int add(hcamem::core::exporter& /*from*/, void* address, std::size_t bytes,
             registration& made) override {
         return domain_.add(address, bytes, made);
     }
@@ -92,8 +92,12 @@ int fake_domain::remove(const registration& made) {
     return mrs_.erase(made.lkey) == 1 ? 0 : hcamem::core::fail(EINVAL, "not registered");
 }
 
+std::unique_ptr<hcamem::core::registrar> make_registrar(fake_domain& domain) {
+    return std::make_unique<fake_registrar>(domain);
+}
+
 int attach(hcamem_pool* pool, fake_domain& domain, hcamem_binding** binding) {
-    return hcamem::core::attach_with(pool, std::make_unique<fake_registrar>(domain), binding);
+    return hcamem::core::attach_with(pool, make_registrar(domain), binding);
 }
 
 } // namespace unit

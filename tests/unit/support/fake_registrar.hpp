@@ -46,6 +46,9 @@ class fake_domain {
     int deregistration_error_ = 0;
 };
 
+/// For the fake domain, which must outlive it.
+std::unique_ptr<hcamem::core::registrar> make_registrar(fake_domain& domain);
+
 /// hcamem_attach() to the fake domain, which must outlive the binding.
 int attach(hcamem_pool* pool, fake_domain& domain, hcamem_binding** binding);
 

@@ -37,6 +37,9 @@ class fake_source final : public source {
         }
         return fail(limits_.error, "the fake kernel refuses %zu bytes", bytes);
     }
+    int map_shared(void* address, std::size_t bytes, file& memory) noexcept override {
+        return real_->map_shared(address, bytes, memory);
+    }
     int export_dmabuf(const void* address, std::size_t bytes,
                       std::uint64_t& offset) noexcept override {
         return real_->export_dmabuf(address, bytes, offset);

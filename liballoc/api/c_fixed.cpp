@@ -45,12 +45,19 @@ int create(hcamem_pool* from, const fixed_pool::shape& wanted, hcamem_fixed*& ma
     return buffer;
 }
 
-[[gnu::noinline]] int put_slowly(hcamem_fixed* from, void* buffer) noexcept {
+int put_slowly(hcamem_fixed* from, void* buffer) noexcept {
     if (buffer == nullptr) {
         return 0;
     }
     const int result = check(from);
     return result != 0 ? in_child_done(result) : to_core(from)->put_back(buffer);
+}
+
+[[gnu::noinline]] void put_or_set_errno(hcamem_fixed* from, void* buffer) noexcept {
+    const int result = put_slowly(from, buffer);
+    if (result != 0) {
+        errno = -result;
+    }
 }
 
 } // namespace
@@ -85,10 +92,7 @@ void hcamem_fixed_put(hcamem_fixed* from, void* buffer) {
     if (from != nullptr && to_core(from)->put(buffer)) [[likely]] {
         return;
     }
-    const int result = put_slowly(from, buffer);
-    if (result != 0) {
-        errno = -result;
-    }
+    put_or_set_errno(from, buffer);
 }
 
 int hcamem_fixed_get_n(hcamem_fixed* from, void** buffers, size_t n, int use_reserve) {

@@ -64,7 +64,7 @@ struct alignas(32) block_cache {
 
     /// False: there is none; or it is live, since two threads have freed it at the same time
     /// and it lies in two caches, or did.
-    [[nodiscard]] bool take(cached_block& taken) noexcept {
+    [[nodiscard, gnu::always_inline]] inline bool take(cached_block& taken) noexcept {
         const std::int32_t index = top.load(std::memory_order_relaxed) - 1;
         top.store(index, owner_order);
         order_with_membarrier();
@@ -101,7 +101,7 @@ struct alignas(32) block_cache {
     }
 
     /// False: it is in, but now some must be given back.
-    [[nodiscard]] bool put(const cached_block& block) noexcept {
+    [[nodiscard, gnu::always_inline]] inline bool put(const cached_block& block) noexcept {
         const std::int32_t index = top.load(std::memory_order_relaxed);
         blocks[static_cast<std::uint32_t>(index)] = block;
         return publish(index + 1);

@@ -61,7 +61,8 @@ struct fixed_head {
     }
 
     /// Whether the address is a live buffer that a cache may keep, which then is free.
-    [[nodiscard]] bool set_free(const void* buffer, cached_block& freed) const noexcept {
+    [[nodiscard, gnu::always_inline]] inline bool set_free(const void* buffer,
+                                                           cached_block& freed) const noexcept {
         const std::size_t offset = offset_of(buffer);
         const std::size_t index = index_of(offset);
         if (offset >= cacheable_bytes || index * stride != offset) [[unlikely]] {
@@ -78,7 +79,7 @@ struct fixed_head {
     }
 
     // -- what the calling thread's cache can do; false: the library must see to it --
-    [[nodiscard]] bool get(void*& buffer) const noexcept {
+    [[nodiscard, gnu::always_inline]] inline bool get(void*& buffer) const noexcept {
         block_cache* const mine = cache();
         cached_block taken;
         if (mine == nullptr || !mine->take(taken)) [[unlikely]] {
@@ -90,7 +91,7 @@ struct fixed_head {
         return true;
     }
 
-    [[nodiscard]] bool put(void* buffer) noexcept {
+    [[nodiscard, gnu::always_inline]] inline bool put(void* buffer) noexcept {
         block_cache* const mine = cache();
         cached_block freed;
         if (mine == nullptr || !set_free(buffer, freed)) [[unlikely]] {

@@ -65,6 +65,14 @@ TEST_P(Memory, rdma_writes_reads_and_atomics_are_right) {
     EXPECT_EQ(result["registration"].string(), registration_of(GetParam()));
 }
 
+// With these libibverbs looks through the process's mappings at each registration by address.
+TEST(Rdma, works_where_libibverbs_is_told_to_care_for_forks_and_huge_pages) {
+    support::ProcessOptions how;
+    how.environment = {"RDMAV_FORK_SAFE=1", "RDMAV_HUGEPAGES_SAFE=1"};
+    EXPECT_TRUE(sample::succeeded(
+        sample::run(sample::rdma, {"--self", "-d", "rxe0", "-n", "5", "--memory", "pool"}, how)));
+}
+
 TEST_P(Memory, rdma_with_itself_needs_one_command) {
     const auto end = sample::run(
         sample::rdma, {"--self", "-d", "rxe0", "-n", "5", "-s", "1001", "--memory", GetParam()});

@@ -40,7 +40,7 @@ class buffer_pool {
     }
 
     buffer_pool(buffer_pool&& other) noexcept
-        : from_(other.from_),
+        : from_(std::move(other.from_)),
           handle_(std::exchange(other.handle_, nullptr)),
           bytes_(other.bytes_),
           max_(other.max_) {}

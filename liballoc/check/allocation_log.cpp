@@ -22,6 +22,7 @@ std::size_t allocation_log::allocation::first_of_caller() const noexcept {
     Dl_info library{};
     Dl_info program{};
     dladdr(&inside, &library);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives addresses as numbers
     dladdr(reinterpret_cast<const void*>(getauxval(AT_ENTRY)), &program);
     if (library.dli_fbase == program.dli_fbase) {
         return 0;

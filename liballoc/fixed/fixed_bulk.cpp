@@ -63,7 +63,7 @@ bool copy_run(void** buffers, const cached_block* taken, std::size_t n,
     std::size_t index = 0;
     for (; index + 1 < n; index += 2) {
         const two addresses =
-            __builtin_shuffle(load_two(taken + index), load_two(taken + index + 1), two{0, 2});
+            __builtin_shufflevector(load_two(taken + index), load_two(taken + index + 1), 0, 2);
         store_two(buffers + index, addresses);
         differences |= addresses ^ expected;
         expected += 2 * step;
@@ -87,13 +87,14 @@ bool copy_run(cached_block* freed, void* const* buffers, std::size_t n, const ca
     std::size_t index = 0;
     for (; index + 1 < n; index += 2) {
         const two addresses = load_two(buffers + index);
-        store_two(freed + index, __builtin_shuffle(addresses, states, two{0, 2}));
-        store_two(freed + index + 1, __builtin_shuffle(addresses, states, two{1, 3}));
+        store_two(freed + index, __builtin_shufflevector(addresses, states, 0, 2));
+        store_two(freed + index + 1, __builtin_shufflevector(addresses, states, 1, 3));
         differences |= addresses ^ expected;
         expected += 2 * step;
         states += 2 * state_by;
     }
     if (index < n) {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): it was one before it was counted up
         freed[index] = {buffers[index], reinterpret_cast<block_state*>(states[0])};
         differences[0] |= to_number(buffers[index]) ^ expected[0];
     }

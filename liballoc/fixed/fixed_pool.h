@@ -26,7 +26,7 @@ using detail::block_state;
 
 class pool;
 
-class fixed_pool : public detail::fixed_head, public handle<fixed_pool>, private cached_heap {
+class fixed_pool final : public detail::fixed_head, public handle<fixed_pool>, private cached_heap {
   public:
     struct shape {
         std::size_t bytes; // of a buffer

@@ -107,6 +107,7 @@ class block_states {
         std::array<block_state, (page_bytes >> large_step)> states;
 
         [[nodiscard]] block_state* state_of(const void* block, std::uint32_t by) const noexcept {
+            // NOLINTNEXTLINE(performance-no-int-to-ptr): `where` is no address yet
             return reinterpret_cast<block_state*>(where.load(std::memory_order_relaxed) +
                                                   (reinterpret_cast<std::uintptr_t>(block) >> by));
         }

@@ -250,7 +250,7 @@ std::size_t pool::take_behind(std::size_t kind, cached_block* blocks, std::size_
 int pool::allocate_n(std::size_t bytes, void** blocks, std::size_t n) noexcept {
     request wanted{};
     int result = plan(bytes, 0, wanted);
-    if (result == 0 && n > options_.maximum / wanted.bytes) {
+    if (result == 0 && wanted.bytes != 0 && n > options_.maximum / wanted.bytes) {
         result = fail(ENOMEM, "%zu blocks of %zu bytes are more than the pool's maximum of %s", n,
                       bytes, size_text(options_.maximum).c_str());
     }

@@ -193,12 +193,14 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     int give_back(void* block, const request* expected) noexcept;
     verdict put(void* block, const request* expected) noexcept;
     int report(verdict what, const void* block, const request* expected) const noexcept;
-    static void* hand_out(const cached_block& taken, std::size_t class_index) noexcept {
+    [[nodiscard]] static void* hand_out(const cached_block& taken,
+                                        std::size_t class_index) noexcept {
         block_states::set_live(taken);
         annotate_live(taken.block, size_classes[class_index].bytes);
         return taken.block;
     }
-    void* hand_out_checked(const cached_block& taken, std::size_t class_index) const noexcept {
+    [[nodiscard]] void* hand_out_checked(const cached_block& taken,
+                                         std::size_t class_index) const noexcept {
         void* const block = hand_out(taken, class_index);
         check_free(block, size_classes[class_index].bytes);
         return block;

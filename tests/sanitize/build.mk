@@ -12,11 +12,14 @@ SANITIZE_PROGRAMS ?= driver_tests driver_tests32 life_tests inject_tests ctl_tes
 
 # Instrumented, everything takes many times as long and an eighth more memory.
 SANITIZE_STEPS = \
+	'sanitize-detectors=BUILD=$(BUILD) tests/sanitize/detectors $(FAULTS_MODULE) \
+		$(SANITIZE_RESULTS)/sanitize-detectors' \
 	'sanitize-dmabuf=BUILD=$(BUILD) tests/runner/guest --kernel sanitize --rxe dmabuf \
 		--memory 2560 --timeout 7200 --results $(SANITIZE_RESULTS)/sanitize-dmabuf -- \
 		env BUILD=$(BUILD) HCAMEM_FUZZ_SECONDS=$(SANITIZE_SECONDS) tests/guest/run $(SANITIZE_PROGRAMS)'
 
-SANITIZE_MODULES := $(BUILD)/kernel/sanitize/hcamem.ko $(BUILD)/kernel/sanitize/inject/hcamem.ko \
+FAULTS_MODULE := $(BUILD)/tests/faults/hcamem_faults.ko
+SANITIZE_MODULES := $(FAULTS_MODULE) $(BUILD)/kernel/sanitize/hcamem.ko $(BUILD)/kernel/sanitize/inject/hcamem.ko \
 	$(BUILD)/tests/importer/sanitize/hcamem_importer.ko
 
 .PHONY: sanitize-kernel sanitize-programs test-sanitize
@@ -44,5 +47,12 @@ $(BUILD)/tests/fail_nth_tests: $(FAIL_NTH_OBJECTS)
 	@mkdir -p $(@D)
 	@echo "link $@"
 	@$(CXX) $(LDFLAGS) $^ -lgtest -libverbs -pthread -o $@
+
+$(FAULTS_MODULE): $(wildcard tests/sanitize/faults/*)
+	@mkdir -p $(@D)/src
+	@cp -pu $(wildcard tests/sanitize/faults/*) $(@D)/src
+	@echo "faults for the detectors: $@"
+	@$(MAKE) --no-print-directory -C "$$(tests/sanitize/kernel --headers)" M=$(abspath $(@D))/src modules
+	@cp $(@D)/src/hcamem_faults.ko $@
 
 -include $(FAIL_NTH_OBJECTS:.o=.d)

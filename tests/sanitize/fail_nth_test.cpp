@@ -33,6 +33,8 @@ constexpr int rw = PROT_READ | PROT_WRITE;
 constexpr std::size_t huge_bytes = huge_size + 17 * page_size;
 /// Few pages, each of which is an allocation.
 constexpr std::size_t small_bytes = 5 * page_size;
+/// So much that the process has no page table for all of it yet.
+constexpr std::size_t touched_bytes = huge_bytes;
 
 /// What a call needs and what it leaves, undone at the end with nothing made to fail.
 struct Stage {
@@ -155,7 +157,7 @@ void add_cases_of(std::vector<Case>& cases, const std::string& name, std::size_t
         [](Stage& stage) {
             return stage.map(stage.created.size, stage.node->fd(), stage.created.offset);
         });
-    add("touch", with_region(bytes, zero),
+    add("touch", with_region(touched_bytes, zero),
         [](Stage& stage) { return touch(stage.region->bytes()); });
     add("fork", with_touched_region(bytes, zero), [](Stage&) { return fork_and_exit(); });
     add("fork_of_shared", with_touched_region(bytes, share),
@@ -195,11 +197,11 @@ void add_cases_of(std::vector<Case>& cases, const std::string& name, std::size_t
     add(
         "dma_buf_touch",
         [=](Stage& stage) {
-            with_dma_buf(bytes, zero)(stage);
-            ASSERT_EQ(stage.map(bytes, stage.dma_buf.get(), 0), 0);
+            with_dma_buf(touched_bytes, zero)(stage);
+            ASSERT_EQ(stage.map(touched_bytes, stage.dma_buf.get(), 0), 0);
         },
-        [=](Stage& stage) {
-            return touch({static_cast<unsigned char*>(stage.mapped), bytes});
+        [](Stage& stage) {
+            return touch({static_cast<unsigned char*>(stage.mapped), touched_bytes});
         });
     add(
         "dma_buf_attach_and_map",

@@ -5,6 +5,8 @@
 #include <cstdlib>
 
 int main(int argc, char** argv) {
+    // What a test said before it crashed is worth reading.
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
     testing::InitGoogleTest(&argc, argv);
     // These tests remove HCAs, unload modules and fill memory.
     if (!GTEST_FLAG_GET(list_tests) && std::getenv("HCAMEM_GUEST") == nullptr) {

@@ -30,7 +30,7 @@ class cached_heap {
     static void end_set(cache_set& ended) noexcept;
 
   protected:
-    virtual ~cached_heap() = default;
+    ~cached_heap() = default;
 
     /// From now on threads get caches: capacities[i] blocks each for blocks of kind i.
     void open_caches(std::span<const std::uint16_t> capacities) noexcept;

@@ -26,6 +26,7 @@ using detail::block_state;
 
 class pool;
 
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): final, and never deleted
 class fixed_pool final : public detail::fixed_head, public handle<fixed_pool>, private cached_heap {
   public:
     struct shape {

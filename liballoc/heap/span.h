@@ -28,7 +28,7 @@ enum class span_kind : std::uint8_t {
 
 /// What a thread may ask about a span without a lock. The answer is exact for a span
 /// that holds a live block; else it must be asked again under the lock that guards it.
-struct span_head {
+struct alignas(8) span_head {
     span_kind kind = span_kind::none;
     std::uint8_t class_index = 0;
     std::uint16_t unused = 0;

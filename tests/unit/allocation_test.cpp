@@ -236,23 +236,27 @@ TEST_P(Allocation, fresh_memory_is_zero) {
 TEST_P(Allocation, grows_by_an_eighth_from_2_to_64_MiB) {
     hcamem_options chosen = options();
     chosen.maximum = 1 * GiB;
+    // Ordinary memory that nobody touches costs nothing, the device's does.
+    const std::uint64_t goal = test_source() == HCAMEM_MEMORY ? 704 * MiB : 96 * MiB;
     const pool_ptr pool = make_pool(chosen);
+    std::vector<void*> blocks;
     std::uint64_t before = 0;
     std::uint64_t grown = 0;
-    while (before < 704 * MiB) {
-        ASSERT_NE(hcamem_alloc(pool.get(), MiB, 0, 0), nullptr) << hcamem_last_message();
+    while (before < goal) {
+        blocks.push_back(hcamem_alloc(pool.get(), MiB, 0, 0));
+        ASSERT_NE(blocks.back(), nullptr) << hcamem_last_message();
         const std::uint64_t now = stats_of(pool.get()).slab_bytes;
         if (now == before) {
             continue;
         }
         grown = now - before;
         EXPECT_GE(grown, 2 * MiB);
-        EXPECT_LE(grown, std::max<std::uint64_t>(before / 8 + 2 * MiB, 2 * MiB));
         EXPECT_GE(grown, std::min<std::uint64_t>(before / 8, 64 * MiB));
-        EXPECT_LE(grown, 64 * MiB);
+        EXPECT_LE(grown, std::min<std::uint64_t>(before / 8 + 2 * MiB, 64 * MiB));
         before = now;
     }
-    EXPECT_EQ(grown, 64 * MiB);
+    EXPECT_GE(grown, std::min<std::uint64_t>(goal / 9, 64 * MiB));
+    EXPECT_EQ(hcamem_free_n(pool.get(), blocks.data(), blocks.size()), 0);
 }
 
 TEST_P(Allocation, prefault_makes_all_pages_present) {

@@ -135,7 +135,7 @@ TEST_P(IoUring, R04_a_registered_buffer_carries_the_bytes_and_stays_charged) {
         const int error = ring.register_buffer(region.bytes());
         // 6.1 takes no buffers that are mappings of a file, whatever the file.
         if (kernel() == "6.1") {
-            EXPECT_EQ(error, EOPNOTSUPP);
+            EXPECT_TRUE(error == EOPNOTSUPP || (!must_work() && error == EFAULT)) << error;
         } else if (must_work()) {
             ASSERT_EQ(error, 0) << std::strerror(error);
         } else {

@@ -268,8 +268,10 @@ void cached_heap::stop_caching() noexcept {
 }
 
 void cached_heap::resume_caching() noexcept {
-    // A cache's owner raises its limit again when it meets it.
-    stopped_.fetch_sub(1, std::memory_order_relaxed);
+    // A cache's owner raises its limit again when it meets it. 0: the heap has ended since.
+    const std::lock_guard guard(enter_process()->caches);
+    const std::uint32_t before = stopped_.load(std::memory_order_relaxed);
+    stopped_.store(before == 0 ? 0 : before - 1, std::memory_order_relaxed);
 }
 
 void cached_heap::count_cached(std::span<std::size_t> by_kind) noexcept {

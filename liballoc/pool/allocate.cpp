@@ -156,6 +156,9 @@ int pool::allocate_slowly(const request& wanted, int timeout_ms, void*& block) n
         case attempt::no_room:
             error = make_room(wanted);
             again = error == 0 && attempts < most_attempts;
+            if (error == 0 && !again) {
+                error = fail_static(ENOMEM, "other threads take each block that gets free");
+            }
             break;
         }
         const bool waits = timeout_ms != 0 && may_pass(error);

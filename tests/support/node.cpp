@@ -5,9 +5,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "failure.hpp"
@@ -48,8 +50,16 @@ std::string Node::ibdev_of(const std::string& name) {
 
 std::optional<std::string> Node::name_of(const std::string& ibdev) {
     for (const std::string& name : names()) {
-        if (ibdev_of(name) == ibdev) {
-            return name;
+        try {
+            if (ibdev_of(name) == ibdev) {
+                return name;
+            }
+        } catch (const std::system_error& error) {
+            // It went between the list and the look.
+            const int reason = error.code().value();
+            if (reason != ENOENT && reason != ENODEV && reason != ENODATA) {
+                throw;
+            }
         }
     }
     return std::nullopt;

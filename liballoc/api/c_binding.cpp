@@ -9,8 +9,7 @@
 #include <hcamem.h>
 
 #include "api/attach.h"
-#include "api/handle_cast.h"
-#include "error/message.h"
+#include "api/check.h"
 #include "pool/pool.h"
 
 using namespace hcamem::core;
@@ -39,18 +38,13 @@ int hcamem_attach(hcamem_pool* handle, ibv_pd* pd, int access, hcamem_binding** 
     if (handle == nullptr || pd == nullptr || made == nullptr) {
         return fail_static(EINVAL, "the pool, the protection domain or the result is NULL");
     }
-    const pool* const core = to_core(handle);
-    if (core->inherited()) {
-        return fail_static(ESTALE,
-                           "the pool belongs to the parent process; after a fork make a new one");
-    }
-    if (core->is_dead()) {
-        return misuse(core->misuse_is_error(), "pool %p was closed before",
-                      static_cast<const void*>(handle));
+    int result = check(handle);
+    if (result != 0) {
+        return result;
     }
     try {
         std::unique_ptr<registrar> with;
-        const int result = make_verbs_registrar(pd, access, core->dmabuf_only(), with);
+        result = make_verbs_registrar(pd, access, to_core(handle)->dmabuf_only(), with);
         return result != 0 ? result : attach_with(handle, std::move(with), made);
     } catch (...) {
         return fail_static(ENOMEM, "no memory to attach a protection domain");

@@ -45,16 +45,12 @@ int create(hcamem_pool* from, const fixed_pool::shape& wanted, hcamem_fixed*& ma
     return buffer;
 }
 
-int put_slowly(hcamem_fixed* from, void* buffer) noexcept {
+[[gnu::noinline]] void put_slowly(hcamem_fixed* from, void* buffer) noexcept {
     if (buffer == nullptr) {
-        return 0;
+        return;
     }
-    const int result = check(from);
-    return result != 0 ? in_child_done(result) : to_core(from)->put_back(buffer);
-}
-
-[[gnu::noinline]] void put_or_set_errno(hcamem_fixed* from, void* buffer) noexcept {
-    const int result = put_slowly(from, buffer);
+    int result = check(from);
+    result = result != 0 ? in_child_done(result) : to_core(from)->put_back(buffer);
     if (result != 0) {
         errno = -result;
     }
@@ -92,7 +88,7 @@ void hcamem_fixed_put(hcamem_fixed* from, void* buffer) {
     if (from != nullptr && to_core(from)->put(buffer)) [[likely]] {
         return;
     }
-    put_or_set_errno(from, buffer);
+    put_slowly(from, buffer);
 }
 
 int hcamem_fixed_get_n(hcamem_fixed* from, void** buffers, size_t n, int use_reserve) {

@@ -11,8 +11,7 @@
 #include <hcamem/shared.h>
 
 #include "api/attach_shared.h"
-#include "api/handle_cast.h"
-#include "error/message.h"
+#include "api/check.h"
 #include "options/options.h"
 #include "os/fork_hook.h"
 #include "shared/passing.h"
@@ -53,11 +52,6 @@ int check(const hcamem_shared* handle) noexcept {
                       static_cast<const void*>(handle));
     }
     return 0;
-}
-
-/// Where a call is harmless in a child that has not the heap.
-int in_child_done(int result) noexcept {
-    return result == -ESTALE ? 0 : result;
 }
 
 bool is_usable(const hcamem_shared* handle) noexcept {

@@ -30,6 +30,13 @@ constexpr std::size_t room_of(std::size_t capacity) noexcept {
     return capacity + 1;
 }
 
+/// Blocks in a cache; exact if its owner does nothing.
+std::size_t count(const block_cache& cache) noexcept {
+    const std::int32_t bottom = cache.bottom.load(std::memory_order_relaxed);
+    const std::int32_t top = cache.top.load(std::memory_order_relaxed);
+    return static_cast<std::size_t>(std::max(top - bottom, 0));
+}
+
 } // namespace
 
 cached_heap::cached_heap() noexcept : id_(next_heap_id()) {}
@@ -57,12 +64,10 @@ void cached_heap::end_set(cache_set& ended) noexcept {
         const std::lock_guard guard(ended.lock);
         for (std::uint32_t kind = 0; kind < ended.count; ++kind) {
             block_cache& cache = ended.caches[kind];
-            const std::int32_t bottom = cache.bottom.load(std::memory_order_relaxed);
-            const std::int32_t top = cache.top.load(std::memory_order_relaxed);
-            if (top > bottom) {
+            compact(cache);
+            if (const std::size_t blocks = count(cache); blocks != 0) {
                 // A closed heap's caches are empty, so this does not end one.
-                static_cast<void>(ended.heap->put_behind(kind, cache.blocks + bottom,
-                                                         static_cast<std::size_t>(top - bottom)));
+                static_cast<void>(ended.heap->put_behind(kind, cache.blocks, blocks));
             }
         }
     }
@@ -209,9 +214,7 @@ std::size_t cached_heap::reclaim(bool& drained) noexcept {
     bool any = false;
     for (cache_set* set = sets_; set != nullptr; set = set->next_of_heap) {
         for (std::uint32_t kind = 0; !any && kind < set->count; ++kind) {
-            const block_cache& cache = set->caches[kind];
-            any = cache.top.load(std::memory_order_relaxed) >
-                  cache.bottom.load(std::memory_order_relaxed);
+            any = count(set->caches[kind]) != 0;
         }
     }
     if (!any) {
@@ -279,10 +282,7 @@ void cached_heap::count_cached(std::span<std::size_t> by_kind) noexcept {
     const std::lock_guard guard(enter_process()->caches);
     for (const cache_set* set = sets_; set != nullptr; set = set->next_of_heap) {
         for (std::size_t kind = 0; kind < by_kind.size(); ++kind) {
-            const block_cache& cache = set->caches[kind];
-            const std::int32_t bottom = cache.bottom.load(std::memory_order_relaxed);
-            const std::int32_t top = cache.top.load(std::memory_order_relaxed);
-            by_kind[kind] += static_cast<std::size_t>(std::max(top - bottom, 0));
+            by_kind[kind] += count(set->caches[kind]);
         }
     }
 }

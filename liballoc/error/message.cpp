@@ -70,6 +70,12 @@ void write_line(const char* text) noexcept {
     }
 }
 
+void write_line(const char* format, std::va_list arguments) noexcept {
+    char text[message_bytes];
+    std::vsnprintf(text, sizeof text, format, arguments);
+    write_line(text);
+}
+
 } // namespace
 
 int fail(int error, const char* format, ...) noexcept {
@@ -98,21 +104,17 @@ void warn_once(std::atomic<bool>& said, const char* format, ...) noexcept {
     if (said.exchange(true, std::memory_order_relaxed) || quiet()) {
         return;
     }
-    char text[message_bytes];
     std::va_list arguments;
     va_start(arguments, format);
-    std::vsnprintf(text, sizeof text, format, arguments);
+    write_line(format, arguments);
     va_end(arguments);
-    write_line(text);
 }
 
 void print_line(const char* format, ...) noexcept {
-    char text[message_bytes];
     std::va_list arguments;
     va_start(arguments, format);
-    std::vsnprintf(text, sizeof text, format, arguments);
+    write_line(format, arguments);
     va_end(arguments);
-    write_line(text);
 }
 
 int misuse(bool is_error, const char* format, ...) noexcept {

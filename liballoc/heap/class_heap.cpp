@@ -15,10 +15,10 @@ void class_heap::init(page_heap& pages, std::size_t class_index) noexcept {
     live_ = 0;
 }
 
-class_heap::taken class_heap::take(cached_block* blocks, std::size_t n) noexcept {
+std::size_t class_heap::take(cached_block* blocks, std::size_t n) noexcept {
     const std::lock_guard guard(lock_);
     if (draining_) {
-        return {.blocks = 0, .draining = true};
+        return 0;
     }
     std::size_t got = 0;
     while (got < n) {
@@ -35,7 +35,7 @@ class_heap::taken class_heap::take(cached_block* blocks, std::size_t n) noexcept
         blocks[got++] = {block, pages_->state_of(block)};
     }
     live_ += got;
-    return {.blocks = got, .draining = false};
+    return got;
 }
 
 void* class_heap::take_from(std::uint32_t first) noexcept {

@@ -17,12 +17,8 @@ class alignas(64) class_heap {
     /// Also makes one usable again that drained.
     void init(page_heap& pages, std::size_t class_index) noexcept;
 
-    struct taken {
-        std::size_t blocks = 0;
-        bool draining = false;
-    };
     /// Up to n blocks; fewer where the page heap has no room, none once draining.
-    [[nodiscard]] taken take(cached_block* blocks, std::size_t n) noexcept;
+    [[nodiscard]] std::size_t take(cached_block* blocks, std::size_t n) noexcept;
 
     struct returned {
         std::size_t blocks = 0;

@@ -235,7 +235,7 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
     std::array<cached_block, 64> batch;
     while (got < n) {
         const std::size_t wanted = std::min(n - got, batch.size());
-        const std::size_t more = classes_[class_index].take(batch.data(), wanted).blocks;
+        const std::size_t more = classes_[class_index].take(batch.data(), wanted);
         for (std::size_t index = 0; index < more; ++index) {
             blocks[got++] = hand_out_checked(batch[index], class_index);
         }
@@ -247,7 +247,7 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
 }
 
 std::size_t pool::take_behind(std::size_t kind, cached_block* blocks, std::size_t n) noexcept {
-    return classes_[kind].take(blocks, n).blocks;
+    return classes_[kind].take(blocks, n);
 }
 
 int pool::allocate_n(std::size_t bytes, void** blocks, std::size_t n) noexcept {

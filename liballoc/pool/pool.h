@@ -61,7 +61,6 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
             return false;
         }
         const std::uint32_t class_index = quick_class_of(bytes);
-        mine->taken_last = class_index;
         cached_block taken;
         if (!mine[class_index].take(taken)) [[unlikely]] {
             return false;
@@ -83,10 +82,7 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
             block_states::set_live({block, freed.state});
             return false;
         }
-        annotate_free(block, size_classes[class_index].bytes);
-        if (!mine[class_index].put({block, freed.state})) [[unlikely]] {
-            spill_class(class_index);
-        }
+        keep(mine, {block, freed.state}, class_index);
         return true;
     }
 
@@ -97,21 +93,7 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
         if (mine == nullptr || !states_.set_free(block, freed)) [[unlikely]] {
             return false;
         }
-        std::uint32_t class_index = freed.class_index;
-        annotate_free(block, size_classes[class_index].bytes);
-        // Often it is of the class that was allocated last. To guess so, and to have the
-        // branch predictor learn when that is right, takes the way from the address to the
-        // class out of what the next call has to wait for.
-        const std::uint32_t guess = mine->taken_last;
-        std::uint32_t guessed = guess;
-        asm("" : "+r"(guessed)); // the compiler is not to see that it is the guess
-        if (guess == class_index) [[likely]] {
-            asm volatile("" : "+r"(guessed)); // a branch, not a conditional move
-            class_index = guessed;
-        }
-        if (!mine[class_index].put({block, freed.state})) [[unlikely]] {
-            spill_class(class_index);
-        }
+        keep(mine, {block, freed.state}, freed.class_index);
         return true;
     }
 
@@ -204,6 +186,14 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
         void* const block = hand_out(taken, class_index);
         check_free(block, size_classes[class_index].bytes);
         return block;
+    }
+    /// Puts a block that is free now into the calling thread's cache.
+    [[gnu::always_inline]] inline void keep(block_cache* mine, const cached_block& freed,
+                                            std::uint32_t class_index) noexcept {
+        annotate_free(freed.block, size_classes[class_index].bytes);
+        if (!mine[class_index].put(freed)) [[unlikely]] {
+            spill_class(class_index);
+        }
     }
     void report_leaks(std::uint64_t live) noexcept;
     std::size_t reclaim_all() noexcept;

@@ -132,15 +132,28 @@ std::string maps_line(const void* address) {
     return {};
 }
 
-std::string device_of(const std::string& class_name, const std::string& ibdev) {
-    for (const auto& entry : std::filesystem::directory_iterator("/sys/class/" + class_name)) {
+std::optional<std::string> find_device(const std::string& class_name, const std::string& ibdev) {
+    const std::filesystem::path devices = "/sys/class/" + class_name;
+    if (!std::filesystem::exists(devices)) {
+        return std::nullopt;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(devices)) {
+        // It may go between the list and the look; then it is not read.
         std::ifstream file(entry.path() / "ibdev");
         std::string owner;
         if (file >> owner && owner == ibdev) {
             return entry.path().filename().string();
         }
     }
-    throw std::runtime_error("no device of " + class_name + " belongs to " + ibdev);
+    return std::nullopt;
+}
+
+std::string device_of(const std::string& class_name, const std::string& ibdev) {
+    const std::optional<std::string> found = find_device(class_name, ibdev);
+    if (!found) {
+        throw std::runtime_error("no device of " + class_name + " belongs to " + ibdev);
+    }
+    return *found;
 }
 
 std::size_t open_descriptors() {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,10 @@ std::uint64_t smaps(const void* address, const std::string& field);
 std::string maps_line(const void* address);
 
 /// The device of a class, such as "infiniband_verbs" or "hcamem", that belongs to an HCA; its
-/// number changes when the HCA goes and comes back. Throws if there is none.
+/// number changes when the HCA goes and comes back. None: there is none now.
+std::optional<std::string> find_device(const std::string& class_name, const std::string& ibdev);
+
+/// The same; throws if there is none.
 std::string device_of(const std::string& class_name, const std::string& ibdev);
 
 /// Open descriptors of this process.

@@ -5,11 +5,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include "failure.hpp"
@@ -49,20 +47,7 @@ std::string Node::ibdev_of(const std::string& name) {
 }
 
 std::optional<std::string> Node::name_of(const std::string& ibdev) {
-    for (const std::string& name : names()) {
-        try {
-            if (ibdev_of(name) == ibdev) {
-                return name;
-            }
-        } catch (const std::system_error& error) {
-            // It went between the list and the look.
-            const int reason = error.code().value();
-            if (reason != ENOENT && reason != ENODEV && reason != ENODATA) {
-                throw;
-            }
-        }
-    }
-    return std::nullopt;
+    return find_device("hcamem", ibdev);
 }
 
 std::string Node::path_of(const std::string& ibdev) {

@@ -57,6 +57,13 @@ void free_all(hcamem_pool* pool, const std::vector<void*>& all) {
     }
 }
 
+/// How many blocks the pool has if all are wanted.
+std::size_t count_all(hcamem_pool* pool, std::size_t bytes) {
+    const std::vector<void*> all = allocate_all(pool, bytes);
+    free_all(pool, all);
+    return all.size();
+}
+
 pool_ptr small_pool() {
     hcamem_options options = test_options();
     options.maximum = 2 * MiB;
@@ -68,11 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Bytes, ThreadCache, testing::Values(64, 1000, 4096, 655
 
 TEST_P(ThreadCache, what_others_keep_can_be_had_when_nothing_else_is_left) {
     const pool_ptr pool = small_pool();
-    const std::size_t count = [&] {
-        const std::vector<void*> all = allocate_all(pool.get(), GetParam());
-        free_all(pool.get(), all);
-        return all.size();
-    }();
+    const std::size_t count = count_all(pool.get(), GetParam());
     const idle_thread other([&] { free_all(pool.get(), allocate_all(pool.get(), GetParam())); });
     const std::vector<void*> all = allocate_all(pool.get(), GetParam());
     EXPECT_EQ(all.size(), count);
@@ -138,11 +141,7 @@ TEST_P(ThreadCache, a_double_free_is_found_while_the_block_is_cached) {
 
 TEST_P(ThreadCache, of_a_thread_that_ended_is_given_back) {
     const pool_ptr pool = small_pool();
-    const std::size_t count = [&] {
-        const std::vector<void*> all = allocate_all(pool.get(), GetParam());
-        free_all(pool.get(), all);
-        return all.size();
-    }();
+    const std::size_t count = count_all(pool.get(), GetParam());
     for (int each = 0; each < 20; ++each) {
         std::thread([&] { free_all(pool.get(), allocate_all(pool.get(), GetParam())); }).join();
     }

@@ -59,8 +59,7 @@ struct alignas(32) block_cache {
     std::atomic<std::int32_t> bottom; // raised by others
     std::int32_t capacity;            // of blocks, which has room for one more
     cached_block* blocks;
-    std::int32_t taken_from;  // the bottom before another thread began to take blocks away
-    std::uint32_t taken_last; // in the first of a pool's caches: where the last take() was
+    std::int32_t taken_from; // the bottom before another thread began to take blocks away
 
     /// False: there is none; or it is live, since two threads have freed it at the same time
     /// and it lies in two caches, or did.

@@ -37,15 +37,18 @@ class buffer_pool {
             }
             throw error(reason);
         }
+        head_ = *reinterpret_cast<const detail::fixed_head*>(handle_);
     }
 
     buffer_pool(buffer_pool&& other) noexcept
         : from_(std::move(other.from_)),
+          head_(std::exchange(other.head_, {})),
           handle_(std::exchange(other.handle_, nullptr)),
           bytes_(other.bytes_),
           max_(other.max_) {}
     buffer_pool& operator=(buffer_pool&& other) noexcept {
         std::swap(from_, other.from_);
+        std::swap(head_, other.head_);
         std::swap(handle_, other.handle_);
         std::swap(bytes_, other.bytes_);
         std::swap(max_, other.max_);
@@ -58,18 +61,18 @@ class buffer_pool {
     /// A buffer; nullptr: all but the reserve are out, errno is ENOBUFS.
     [[nodiscard]] void* get() noexcept {
         void* buffer = nullptr;
-        return head().get(buffer) ? buffer : hcamem_fixed_get(handle_, 0);
+        return head_.get(buffer) ? buffer : hcamem_fixed_get(handle_, 0);
     }
 
     /// The same, if no other is free one of the reserve; nullptr: all are out.
     [[nodiscard]] void* get_reserved() noexcept {
         void* buffer = nullptr;
-        return head().get(buffer) ? buffer : hcamem_fixed_get(handle_, 1);
+        return head_.get(buffer) ? buffer : hcamem_fixed_get(handle_, 1);
     }
 
     /// Puts a buffer back; nullptr is fine. Misuse: hcamem.h.
     void put(void* buffer) noexcept {
-        if (!head().put(buffer)) [[unlikely]] {
+        if (!head_.put(handle_, buffer)) [[unlikely]] {
             hcamem_fixed_put(handle_, buffer);
         }
     }
@@ -86,11 +89,9 @@ class buffer_pool {
 
     /// The number of a buffer, 0 ... max() - 1; UINT32_MAX: it is not one of these.
     [[nodiscard]] std::uint32_t index(const void* buffer) const noexcept {
-        const detail::fixed_head& front = *reinterpret_cast<detail::fixed_head*>(handle_);
-        const std::size_t offset = front.offset_of(buffer);
-        const std::size_t number = front.index_of(offset);
-        return number < max_ && number * front.stride == offset ? static_cast<std::uint32_t>(number)
-                                                                : UINT32_MAX;
+        std::size_t number = 0;
+        return head_.find(buffer, number) && number < max_ ? static_cast<std::uint32_t>(number)
+                                                           : UINT32_MAX;
     }
 
     /// The buffer of a number; nullptr: there are not so many.
@@ -108,11 +109,8 @@ class buffer_pool {
     [[nodiscard]] hcamem_fixed* c_handle() const noexcept { return handle_; }
 
   private:
-    [[nodiscard]] detail::fixed_head& head() noexcept {
-        return *reinterpret_cast<detail::fixed_head*>(handle_);
-    }
-
     pool from_;
+    detail::fixed_head head_; // a copy: what does not change while handle_ lives
     hcamem_fixed* handle_ = nullptr;
     std::size_t bytes_ = 0;
     std::uint32_t max_ = 0;

@@ -120,11 +120,10 @@ int hcamem_fixed_put_n(hcamem_fixed* from, void* const* buffers, size_t n) {
 }
 
 uint32_t hcamem_fixed_index(const hcamem_fixed* from, const void* buffer) {
-    if (check(from) != 0 || !to_core(from)->is_buffer(buffer)) {
-        return UINT32_MAX;
-    }
-    const fixed_pool& core = *to_core(from);
-    return static_cast<uint32_t>(core.index_of(core.offset_of(buffer)));
+    std::size_t index = 0;
+    return check(from) == 0 && to_core(from)->is_buffer(buffer, index)
+               ? static_cast<uint32_t>(index)
+               : UINT32_MAX;
 }
 
 void* hcamem_fixed_at(const hcamem_fixed* from, uint32_t index) {

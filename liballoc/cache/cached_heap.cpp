@@ -2,7 +2,6 @@
 #include "cache/cached_heap.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 #include <sys/mman.h>
@@ -32,12 +31,14 @@ constexpr std::size_t room_of(std::size_t capacity) noexcept {
 
 /// Blocks in a cache; exact if its owner does nothing.
 std::size_t count(const block_cache& cache) noexcept {
-    const std::int32_t bottom = cache.bottom.load(std::memory_order_relaxed);
-    const std::int32_t top = cache.top.load(std::memory_order_relaxed);
-    return static_cast<std::size_t>(std::max(top - bottom, 0));
+    const cached_block* const bottom = cache.bottom.load(std::memory_order_relaxed);
+    const cached_block* const top = cache.top.load(std::memory_order_relaxed);
+    return top > bottom ? static_cast<std::size_t>(top - bottom) : 0;
 }
 
 } // namespace
+
+block_state cached_heap::not_noted_state{1};
 
 cached_heap::cached_heap() noexcept : id_(next_heap_id()) {}
 
@@ -64,7 +65,7 @@ void cached_heap::end_set(cache_set& ended) noexcept {
         const std::lock_guard guard(ended.lock);
         for (std::uint32_t kind = 0; kind < ended.count; ++kind) {
             block_cache& cache = ended.caches[kind];
-            compact(cache);
+            move_down(ended, kind, cache.bottom.load(std::memory_order_relaxed));
             if (const std::size_t blocks = count(cache); blocks != 0) {
                 // A closed heap's caches are empty, so this does not end one.
                 static_cast<void>(ended.heap->put_behind(kind, cache.blocks, blocks));
@@ -113,7 +114,8 @@ cache_set* cached_heap::make_set() noexcept {
         room += room_of(capacity);
     }
     const std::size_t head = offsetof(cache_set, caches) + capacities_.size() * sizeof(block_cache);
-    const std::size_t bytes = head + room * sizeof(cached_block);
+    const std::size_t bytes =
+        head + room * sizeof(cached_block) + 2 * capacities_.size() * sizeof(cached_block*);
     void* const memory = map_wiped(bytes);
     if (memory == nullptr) {
         return nullptr;
@@ -122,10 +124,16 @@ cache_set* cached_heap::make_set() noexcept {
     auto* blocks = reinterpret_cast<cached_block*>(static_cast<std::byte*>(memory) + head);
     for (std::size_t kind = 0; kind < capacities_.size(); ++kind) {
         block_cache& cache = *new (&made->caches[kind]) block_cache;
-        cache.capacity = capacities_[kind];
-        cache.limit.store(limit(cache), std::memory_order_relaxed);
         cache.blocks = blocks;
+        cache.bottom.store(blocks, std::memory_order_relaxed);
+        cache.top.store(blocks, std::memory_order_relaxed);
+        cache.limit.store(blocks + limit(kind), std::memory_order_relaxed);
         blocks += room_of(capacities_[kind]);
+    }
+    made->taken_from = reinterpret_cast<cached_block**>(blocks);
+    made->noted_end = made->taken_from + capacities_.size();
+    for (std::size_t kind = 0; kind < capacities_.size(); ++kind) {
+        made->noted_end[kind] = made->caches[kind].blocks;
     }
     made->heap = this;
     made->owner = owner;
@@ -139,43 +147,51 @@ cache_set* cached_heap::make_set() noexcept {
     return made;
 }
 
-/// Moves the blocks down to where others have taken some away. The set's lock is held.
-void cached_heap::compact(block_cache& cache) noexcept {
-    const std::int32_t bottom = cache.bottom.load(std::memory_order_relaxed);
-    if (bottom == 0) {
+/// Moves the blocks from there on down to where others are gone. The set's lock is held.
+void cached_heap::move_down(cache_set& set, std::size_t kind, const cached_block* from) noexcept {
+    block_cache& cache = set.caches[kind];
+    if (from == cache.blocks) {
         return;
     }
-    const std::int32_t top = cache.top.load(std::memory_order_relaxed);
-    std::memmove(cache.blocks, cache.blocks + bottom,
-                 static_cast<std::size_t>(top - bottom) * sizeof(cached_block));
-    cache.top.store(top - bottom, std::memory_order_release);
-    cache.bottom.store(0, std::memory_order_relaxed);
+    cached_block* const end = std::copy<const cached_block*>(
+        from, cache.top.load(std::memory_order_relaxed), cache.blocks);
+    cached_block*& noted_end = set.noted_end[kind];
+    noted_end = cache.blocks + std::max<std::ptrdiff_t>(noted_end - from, 0);
+    cache.top.store(end, std::memory_order_release);
+    cache.bottom.store(cache.blocks, std::memory_order_relaxed);
 }
 
-bool cached_heap::refill(std::size_t kind, cached_block& taken) noexcept {
+bool cached_heap::refill(std::size_t kind, void*& block) noexcept {
     cache_set* const set = my_set();
     if (set == nullptr) {
-        return take_behind(kind, &taken, 1) == 1;
+        cached_block one{};
+        if (take_behind(kind, &one, 1) == 0) {
+            return false;
+        }
+        hand_out(&one, &one + 1);
+        block = one.block;
+        return true;
     }
     const std::lock_guard guard(set->lock);
     block_cache& cache = set->caches[kind];
-    compact(cache);
-    cache.limit.store(limit(cache), std::memory_order_relaxed);
-    auto have = static_cast<std::size_t>(cache.top.load(std::memory_order_relaxed));
-    while (have != 0 && cache.blocks[have - 1].is_live()) {
-        report_twice(cache.blocks[--have].block);
+    move_down(*set, kind, cache.bottom.load(std::memory_order_relaxed));
+    const std::size_t most = limit(kind);
+    cache.limit.store(cache.blocks + most, std::memory_order_relaxed);
+    cached_block* top = cache.top.load(std::memory_order_relaxed);
+    while (top != cache.blocks && is_twice(top[-1])) {
+        report_twice((--top)->block);
     }
-    cache.top.store(static_cast<std::int32_t>(have), std::memory_order_relaxed);
-    if (have == 0) { // else who wanted to take some away has thought better of it
-        const auto wanted =
-            static_cast<std::size_t>(std::max(cache.limit.load(std::memory_order_relaxed) / 2, 1));
-        have = take_behind(kind, cache.blocks, wanted);
+    if (top == cache.blocks) {
+        top += take_behind(kind, cache.blocks, std::max<std::size_t>(most / 2, 1));
     }
-    if (have == 0) {
+    if (top == cache.blocks) {
+        cache.top.store(top, std::memory_order_relaxed);
         return false;
     }
-    taken = cache.blocks[have - 1];
-    cache.top.store(static_cast<std::int32_t>(have - 1), std::memory_order_release);
+    hand_out(cache.blocks, top);
+    block = (--top)->block;
+    set->noted_end[kind] = top;
+    cache.top.store(top, std::memory_order_release);
     return true;
 }
 
@@ -191,21 +207,41 @@ bool cached_heap::spill(std::size_t kind) noexcept {
     cache_set& set = set_of(cache(0));
     const std::lock_guard guard(set.lock);
     block_cache& cache = set.caches[kind];
-    compact(cache);
-    const std::int32_t most = limit(cache);
-    cache.limit.store(most, std::memory_order_relaxed);
-    const std::int32_t have = cache.top.load(std::memory_order_relaxed);
+    move_down(set, kind, cache.bottom.load(std::memory_order_relaxed));
+    const std::size_t most = limit(kind);
+    cache.limit.store(cache.blocks + most, std::memory_order_relaxed);
+    const std::size_t have = count(cache);
     if (have <= most) {
         return false;
     }
     // The oldest, which are the coldest.
-    const std::int32_t keep = most / 2;
-    const auto spilled = static_cast<std::size_t>(have - keep);
+    const std::size_t keep = most / 2;
+    const std::size_t spilled = have - keep;
     const bool drained = put_behind(kind, cache.blocks, spilled);
-    std::memmove(cache.blocks, cache.blocks + spilled,
-                 static_cast<std::size_t>(keep) * sizeof(cached_block));
-    cache.top.store(keep, std::memory_order_release);
+    move_down(set, kind, cache.blocks + spilled);
     return drained;
+}
+
+bool cached_heap::is_noted(std::size_t kind, const void* block) const noexcept {
+    block_cache* const first = cache(0);
+    if (first == nullptr) {
+        return false;
+    }
+    const cached_block* const noted_end = set_of(first).noted_end[kind];
+    const block_cache& mine = first[kind];
+    const cached_block* const end =
+        std::min<const cached_block*>(noted_end, mine.top.load(std::memory_order_relaxed));
+    const cached_block* const begin =
+        std::max<const cached_block*>(mine.bottom.load(std::memory_order_relaxed),
+                                      noted_end - std::min(most_noted, noted_end - mine.blocks));
+    return begin < end && std::any_of(begin, end, [block](const cached_block& each) {
+               return each.state == nullptr && each.block == block;
+           });
+}
+
+/// Whether the block was put back twice: this is the second time, and it was given out since.
+bool cached_heap::is_twice(const cached_block& top) noexcept {
+    return top.state != nullptr && top.state != not_noted() && top.is_live();
 }
 
 std::size_t cached_heap::reclaim(bool& drained) noexcept {
@@ -225,17 +261,17 @@ std::size_t cached_heap::reclaim(bool& drained) noexcept {
         set->lock.lock();
         for (std::uint32_t kind = 0; kind < set->count; ++kind) {
             block_cache& cache = set->caches[kind];
-            cache.taken_from = cache.bottom.load(std::memory_order_relaxed);
-            cache.bottom.store(
-                std::max(cache.top.load(std::memory_order_relaxed), cache.taken_from),
-                detail::owner_order);
+            cached_block* const from = cache.bottom.load(std::memory_order_relaxed);
+            set->taken_from[kind] = from;
+            cache.bottom.store(std::max(cache.top.load(std::memory_order_relaxed), from),
+                               detail::owner_order);
         }
     }
     membarrier();
     std::size_t taken = 0;
     for (cache_set* set = sets_; set != nullptr; set = set->next_of_heap) {
         for (std::uint32_t kind = 0; kind < set->count; ++kind) {
-            taken += take_away(kind, set->caches[kind], drained);
+            taken += take_away(*set, kind, drained);
         }
         set->lock.unlock();
     }
@@ -244,15 +280,17 @@ std::size_t cached_heap::reclaim(bool& drained) noexcept {
 
 /// After the bottom was raised and the fence: below the owner's top all is ours. What lies
 /// between that and the bottom the owner has taken, or will find there after all.
-std::size_t cached_heap::take_away(std::size_t kind, block_cache& cache, bool& drained) noexcept {
-    const std::int32_t end = std::clamp(cache.top.load(detail::other_order), cache.taken_from,
-                                        cache.bottom.load(std::memory_order_relaxed));
+std::size_t cached_heap::take_away(cache_set& set, std::size_t kind, bool& drained) noexcept {
+    block_cache& cache = set.caches[kind];
+    cached_block* const from = set.taken_from[kind];
+    cached_block* const end = std::clamp(cache.top.load(detail::other_order), from,
+                                         cache.bottom.load(std::memory_order_relaxed));
     cache.bottom.store(end, std::memory_order_release);
-    if (end == cache.taken_from) {
+    if (end == from) {
         return 0;
     }
-    const auto taken = static_cast<std::size_t>(end - cache.taken_from);
-    drained = put_behind(kind, cache.blocks + cache.taken_from, taken) || drained;
+    const auto taken = static_cast<std::size_t>(end - from);
+    drained = put_behind(kind, from, taken) || drained;
     return taken;
 }
 
@@ -262,7 +300,8 @@ void cached_heap::stop_caching() noexcept {
     for (cache_set* set = sets_; set != nullptr; set = set->next_of_heap) {
         const std::lock_guard set_guard(set->lock);
         for (std::uint32_t kind = 0; kind < set->count; ++kind) {
-            set->caches[kind].limit.store(0, detail::owner_order);
+            block_cache& cache = set->caches[kind];
+            cache.limit.store(cache.blocks, detail::owner_order);
         }
     }
     if (sets_ != nullptr) {

@@ -17,6 +17,8 @@
 
 namespace hcamem::core {
 
+using detail::block_state;
+
 class cached_heap {
   public:
     cached_heap() noexcept;
@@ -32,14 +34,22 @@ class cached_heap {
   protected:
     ~cached_heap() = default;
 
+    /// What a heap that notes its next blocks has for the state in the entries of those that
+    /// it did not note yet: as that of a live one, so that refill() is called for them.
+    [[nodiscard]] static block_state* not_noted() noexcept { return &not_noted_state; }
+    static constexpr std::ptrdiff_t most_noted = 16;
+
+    /// Whether the block is noted in the calling thread's cache, but was not taken yet.
+    [[nodiscard]] bool is_noted(std::size_t kind, const void* block) const noexcept;
+
     /// From now on threads get caches: capacities[i] blocks each for blocks of kind i.
     void open_caches(std::span<const std::uint16_t> capacities) noexcept;
     /// Unmaps all caches, which are empty. No thread may use the heap meanwhile.
     void end_caches() noexcept;
 
-    /// A block that the calling thread's cache did not have. False: the heap behind has none
-    /// either, or is closed.
-    [[nodiscard]] bool refill(std::size_t kind, cached_block& taken) noexcept;
+    /// A block, live, that the calling thread's cache did not give. False: the heap behind
+    /// has none either, or is closed.
+    [[nodiscard]] bool refill(std::size_t kind, void*& block) noexcept;
 
     /// Puts a block into the calling thread's cache, or into the heap behind; after a
     /// block_cache::put() that failed, spill() instead. True: the heap has drained.
@@ -66,24 +76,30 @@ class cached_heap {
     /// Up to n blocks of a kind.
     virtual std::size_t take_behind(std::size_t kind, cached_block* blocks,
                                     std::size_t n) noexcept = 0;
-    /// True: the last block of a closed heap is back. The caller then ends the heap, when it
-    /// holds no lock any more.
+    /// The block on top of these will be taken now: its state becomes that of a live block.
+    /// Those below it will be the next.
+    virtual void hand_out(cached_block* bottom, cached_block* top) noexcept = 0;
+    /// True: the last block of a closed heap is back. The
+    /// caller then ends the heap, when it holds no lock any more.
     virtual bool put_behind(std::size_t kind, const cached_block* blocks,
                             std::size_t n) noexcept = 0;
     /// The block was given back by two threads at once, and one of them was to keep it.
     virtual void report_twice(const void* block) noexcept = 0;
 
   private:
+    static bool is_twice(const cached_block& top) noexcept;
     static cache_set& set_of(block_cache* first) noexcept;
     [[nodiscard]] cache_set* my_set() noexcept;
     [[nodiscard]] cache_set* make_set() noexcept;
     static void unlink(cache_set& ended) noexcept;
-    static void compact(block_cache& cache) noexcept;
-    std::size_t take_away(std::size_t kind, block_cache& cache, bool& drained) noexcept;
-    [[nodiscard]] std::int32_t limit(const block_cache& cache) const noexcept {
-        return stopped_.load(std::memory_order_relaxed) == 0 ? cache.capacity : 0;
+    static void move_down(cache_set& set, std::size_t kind, const cached_block* from) noexcept;
+    std::size_t take_away(cache_set& set, std::size_t kind, bool& drained) noexcept;
+    /// How many blocks a cache may keep.
+    [[nodiscard]] std::size_t limit(std::size_t kind) const noexcept {
+        return stopped_.load(std::memory_order_relaxed) == 0 ? capacities_[kind] : 0;
     }
 
+    static block_state not_noted_state; // never written
     const std::uint32_t id_;
     std::atomic<std::uint32_t> stopped_{0};
     std::span<const std::uint16_t> capacities_; // empty: no caches; process_page::caches

@@ -33,6 +33,9 @@ struct cache_set {
     cache_set* next_of_heap;
     cache_set* next_of_thread;
     std::size_t bytes; // of the mapping
+    // By kind:
+    cached_block** taken_from; // the bottom before another thread raised it
+    cached_block** noted_end;  // the owner's: the noted blocks lie below it
     std::uint32_t count;
     block_cache caches[1]; // in truth `count`
 };

@@ -115,7 +115,9 @@ bool fixed_pool::take_cached_n(void** buffers, std::size_t n) noexcept {
         n > 1 ? to_number(taken[1].block) - to_number(taken[0].block) : stride;
     const bool is_run = copy_run(buffers, taken, n, step) && (step == stride || step == -stride);
     block_state* const lowest = step == stride ? taken[0].state : taken[n - 1].state;
-    if (is_run && all_are(lowest, n, 0)) {
+    const block_state* const highest = step == stride ? taken[n - 1].state : taken[0].state;
+    // Both are the blocks' own if they are that far apart.
+    if (is_run && n > 1 && highest == lowest + (n - 1) && all_are(lowest, n, 0)) {
         set_all(lowest, n, live);
         for (std::size_t index = 0; annotated && index < n; ++index) {
             annotate_live(buffers[index]);
@@ -131,22 +133,34 @@ bool fixed_pool::take_cached_n(void** buffers, std::size_t n) noexcept {
 
 /// False: one of them is live; none was taken.
 bool fixed_pool::take_scattered(const cached_block* taken, void** buffers, std::size_t n) noexcept {
-    if (std::any_of(taken, taken + n, [](const cached_block& each) { return each.is_live(); })) {
+    if (std::any_of(taken, taken + n, [this](const cached_block& each) {
+            const block_state* const state = state_to_note(each);
+            return state != nullptr && state->load(std::memory_order_relaxed) != 0;
+        })) {
         return false;
     }
     for (std::size_t index = 0; index < n; ++index) {
-        buffers[index] = hand_out(taken[index].block, *taken[index].state);
+        if (block_state* const state = state_to_note(taken[index])) {
+            state->store(live, std::memory_order_relaxed);
+        }
+        buffers[index] = taken[index].block;
+        annotate_live(buffers[index]);
     }
     return true;
+}
+
+/// nullptr: the buffer is noted as live.
+block_state* fixed_pool::state_to_note(const cached_block& taken) const noexcept {
+    return taken.state == not_noted() ? states + number_of(taken.block) : taken.state;
 }
 
 /// Frees n live buffers that are a run and that a cache may keep. False: they are not.
 bool fixed_pool::free_run(void* const* buffers, std::size_t n, cached_block* freed) noexcept {
     const std::uintptr_t step = n > 1 ? to_number(buffers[1]) - to_number(buffers[0]) : stride;
-    const std::size_t offset = offset_of(buffers[step == stride ? 0 : n - 1]);
-    const std::size_t index_of_lowest = index_of(offset);
-    if ((step != stride && step != -stride) || offset >= cacheable_bytes ||
-        index_of_lowest * stride != offset || n > (cacheable_bytes - offset) / stride) {
+    std::size_t index_of_lowest = 0;
+    if ((step != stride && step != -stride) ||
+        !find(buffers[step == stride ? 0 : n - 1], index_of_lowest) || n > cacheable ||
+        index_of_lowest > cacheable - n) {
         return false;
     }
     block_state* const lowest = states + index_of_lowest;
@@ -168,7 +182,7 @@ bool fixed_pool::put_cached_n(void* const* buffers, std::size_t n) noexcept {
     if (room == nullptr || !free_run(buffers, n, room)) {
         return false;
     }
-    if (!mine->publish(static_cast<std::int32_t>(room + n - mine->blocks))) {
+    if (!mine->publish(room + n)) {
         spill_cache();
     }
     return true;

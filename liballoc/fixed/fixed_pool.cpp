@@ -70,7 +70,7 @@ int fixed_pool::open(pool& from, const shape& wanted) noexcept {
     reciprocal = UINT64_MAX / stride + 1;
     cache_id = heap_id();
     const std::uint32_t common = wanted.count - wanted.reserved;
-    cacheable_bytes = common * stride;
+    cacheable = common;
     count_.store(wanted.count, std::memory_order_relaxed);
     {
         const std::lock_guard guard(lock_);
@@ -121,12 +121,12 @@ int fixed_pool::take(bool use_reserve, void*& buffer) noexcept {
     // Buffers that were taken out of caches for this call may be taken by others again.
     constexpr int most_attempts = 100;
     for (int attempts = 0; attempts < most_attempts; ++attempts) {
-        cached_block taken{};
         if (get(buffer)) {
             return 0;
         }
-        if (refill(0, taken)) {
-            buffer = hand_out(taken.block, *taken.state);
+        if (refill(0, buffer)) {
+            annotate_live(buffer);
+            pool_->check_free(buffer, stride);
             return 0;
         }
         bool drained = false;
@@ -141,13 +141,6 @@ int fixed_pool::take(bool use_reserve, void*& buffer) noexcept {
     return use_reserve && take_reserved(buffer) ? 0 : exhausted(use_reserve);
 }
 
-void* fixed_pool::hand_out(void* buffer, block_state& state) const noexcept {
-    state.store(live, std::memory_order_relaxed);
-    annotate_live(buffer);
-    pool_->check_free(buffer, stride);
-    return buffer;
-}
-
 bool fixed_pool::take_reserved(void*& buffer) noexcept {
     const std::lock_guard guard(lock_);
     if (closed_ || reserve_.count == 0) {
@@ -155,7 +148,10 @@ bool fixed_pool::take_reserved(void*& buffer) noexcept {
     }
     const std::uint32_t index = reserve_.indices[--reserve_.count];
     behind_[index] = false;
-    buffer = hand_out(at(index), states[index]);
+    states[index].store(live, std::memory_order_relaxed);
+    buffer = at(index);
+    annotate_live(buffer);
+    pool_->check_free(buffer, stride);
     return true;
 }
 
@@ -166,7 +162,7 @@ int fixed_pool::exhausted(bool use_reserve) noexcept {
             return fail_static(EBADF, "the buffer pool was destroyed");
         }
     }
-    const auto common = static_cast<std::uint32_t>(cacheable_bytes / stride);
+    const auto common = static_cast<std::uint32_t>(cacheable);
     if (use_reserve || common == count()) {
         return fail(ENOBUFS, "all %u buffers are out", count());
     }
@@ -175,12 +171,14 @@ int fixed_pool::exhausted(bool use_reserve) noexcept {
 }
 
 int fixed_pool::put_back(void* buffer) noexcept {
-    if (!is_buffer(buffer)) {
+    std::size_t index = 0;
+    if (!is_buffer(buffer, index)) {
         return misuse(misuse_is_error(), "pointer %p is not a buffer of this pool", buffer);
     }
-    block_state& state = states[index_of(offset_of(buffer))];
-    std::uint8_t expected = live;
-    if (!state.compare_exchange_strong(expected, 0, std::memory_order_relaxed)) {
+    block_state& state = states[index];
+    std::uint8_t expected = state.load(std::memory_order_relaxed);
+    const bool is_out = expected == live || (expected == noted && !is_noted(0, buffer));
+    if (!is_out || !state.compare_exchange_strong(expected, 0, std::memory_order_relaxed)) {
         return misuse(misuse_is_error(),
                       "buffer %p is not out: it was put back before, or never handed out", buffer);
     }
@@ -189,8 +187,7 @@ int fixed_pool::put_back(void* buffer) noexcept {
     }
     annotate_free(buffer);
     const cached_block freed{buffer, &state};
-    const bool cacheable = offset_of(buffer) < cacheable_bytes;
-    if (cacheable ? put_slowly(0, freed) : put_behind(0, &freed, 1)) {
+    if (index < cacheable ? put_slowly(0, freed) : put_behind(0, &freed, 1)) {
         end();
     }
     return 0;
@@ -213,9 +210,20 @@ std::size_t fixed_pool::take_behind(std::size_t /*kind*/, cached_block* blocks,
     for (std::size_t each = 0; each < got; ++each) {
         const std::uint32_t index = free_.indices[free_.count + each];
         behind_[index] = false;
-        blocks[each] = {at(index), states + index};
+        blocks[each] = {at(index), not_noted()};
     }
     return got;
+}
+
+void fixed_pool::hand_out(cached_block* bottom, cached_block* top) noexcept {
+    cached_block* const taken = top - 1;
+    states[number_of(taken->block)].store(live, std::memory_order_relaxed);
+    cached_block* const end = taken - std::min(most_noted, taken - bottom);
+    for (cached_block* next = taken; next != end && next[-1].state == not_noted();) {
+        --next;
+        states[number_of(next->block)].store(noted, std::memory_order_relaxed);
+        next->state = nullptr;
+    }
 }
 
 bool fixed_pool::put_behind(std::size_t /*kind*/, const cached_block* blocks,
@@ -225,8 +233,11 @@ bool fixed_pool::put_behind(std::size_t /*kind*/, const cached_block* blocks,
     {
         const std::lock_guard guard(lock_);
         for (std::size_t each = 0; each < n; ++each) {
-            const auto index = static_cast<std::size_t>(blocks[each].state - states);
-            free_list& list = index * stride < cacheable_bytes ? free_ : reserve_;
+            const std::size_t index = number_of(blocks[each].block);
+            if (blocks[each].state == nullptr) {
+                states[index].store(0, std::memory_order_relaxed);
+            }
+            free_list& list = index < cacheable ? free_ : reserve_;
             twice = push(list, index) ? twice : blocks[each].block;
         }
         ended = closed_ && all_back();
@@ -296,7 +307,7 @@ void fixed_pool::end() noexcept {
     void* const block = at(0);
     pool_->checks().unite(block, stride * count());
     count_.store(0, std::memory_order_relaxed);
-    cacheable_bytes = 0;
+    cacheable = 0;
     base = nullptr;
     states = nullptr;
     tables_.reset();

@@ -40,6 +40,11 @@ class fixed_pool final : public detail::fixed_head, public handle<fixed_pool>, p
     /// 0, or -EBUSY: buffers are out, and the last one that comes back ends it.
     int close() noexcept;
 
+    /// What the calling thread's cache can do, as get(); false: put_back() must see to it.
+    [[nodiscard, gnu::always_inline]] inline bool put(void* buffer) noexcept {
+        return fixed_head::put(reinterpret_cast<hcamem_fixed*>(static_cast<fixed_head*>(this)),
+                               buffer);
+    }
     int take(bool use_reserve, void*& buffer) noexcept;
     int put_back(void* buffer) noexcept;
     void spill_cache() noexcept;
@@ -62,9 +67,8 @@ class fixed_pool final : public detail::fixed_head, public handle<fixed_pool>, p
         return count_.load(std::memory_order_relaxed);
     }
     /// Whether a buffer begins at the address.
-    [[nodiscard]] bool is_buffer(const void* address) const noexcept {
-        const std::size_t offset = offset_of(address);
-        return offset < count() * stride && index_of(offset) * stride == offset;
+    [[nodiscard]] bool is_buffer(const void* address, std::size_t& index) const noexcept {
+        return find(address, index) && index < count();
     }
     [[nodiscard]] void* at(std::uint32_t index) const noexcept {
         return const_cast<std::byte*>(base) + index * stride;
@@ -80,7 +84,13 @@ class fixed_pool final : public detail::fixed_head, public handle<fixed_pool>, p
     int make_tables(const shape& wanted) noexcept;
     bool take_reserved(void*& buffer) noexcept;
     int exhausted(bool use_reserve) noexcept;
-    void* hand_out(void* buffer, block_state& state) const noexcept;
+    /// Of a buffer.
+    [[nodiscard]] std::size_t number_of(const void* buffer) const noexcept {
+        std::size_t number = 0;
+        static_cast<void>(find(buffer, number));
+        return number;
+    }
+    [[nodiscard]] block_state* state_to_note(const cached_block& taken) const noexcept;
     bool take_scattered(const cached_block* taken, void** buffers, std::size_t n) noexcept;
     bool free_run(void* const* buffers, std::size_t n, cached_block* freed) noexcept;
     bool push(free_list& list, std::size_t index) noexcept;
@@ -89,6 +99,7 @@ class fixed_pool final : public detail::fixed_head, public handle<fixed_pool>, p
     void end() noexcept;
     std::size_t take_behind(std::size_t kind, cached_block* blocks,
                             std::size_t n) noexcept override;
+    void hand_out(cached_block* bottom, cached_block* top) noexcept override;
     bool put_behind(std::size_t kind, const cached_block* blocks, std::size_t n) noexcept override;
     void report_twice(const void* block) noexcept override;
 

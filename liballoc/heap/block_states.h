@@ -7,18 +7,20 @@
 //   their states   up to 16 in the info itself, where blocks have 1 KiB or more, else
 //                  256 in a table behind all infos, which is present where it is used
 //
-// Blocks that begin in one page differ in address / 64, and in address / 1024 if they are
-// that long.
+// Addresses are counted in units of 64 bytes. Blocks that begin in one page differ in their
+// unit, and in unit / 16 if they have 1 KiB or more.
 #ifndef HCAMEM_HEAP_BLOCK_STATES_H
 #define HCAMEM_HEAP_BLOCK_STATES_H
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include <hcamem/detail/block_cache.hpp>
 
+#include "heap/class_cache.h"
 #include "heap/size_class.h"
 #include "os/mapping.h"
 
@@ -29,17 +31,16 @@ using detail::cached_block;
 
 class block_states {
   public:
-    /// The state of a live block: blocks are 64 bytes apart at least, and that those of
-    /// neighbours differ tells a block from an address inside one.
+    /// Of a block that is live.
     static std::uint8_t live_state(const void* block) noexcept {
-        return static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(block) / min_align |
-                                         0x80);
+        // The range begins at a multiple of all that is looked at.
+        return live_at(reinterpret_cast<std::uintptr_t>(block) / min_align);
     }
     static void set_live(const cached_block& taken) noexcept {
         taken.state->store(live_state(taken.block), std::memory_order_relaxed);
     }
 
-    /// For blocks in [base, base + bytes). -ENOMEM with a message.
+    /// For blocks in [base, base + bytes), both multiples of slab_unit. -ENOMEM with a message.
     int init(const std::byte* base, std::size_t bytes) noexcept;
     /// From now on no block is live.
     void reset() noexcept;
@@ -50,77 +51,87 @@ class block_states {
 
     /// Of a block in a page that is cut into blocks.
     [[nodiscard]] block_state* state_of(const void* block) const noexcept {
-        const page_info& info = infos_[offset_of(block) / page_bytes];
-        return info.state_of(block, info.step.load(std::memory_order_relaxed));
+        const std::size_t unit = unit_of(block);
+        const page_info& info = infos_[unit / units_per_page];
+        return info.state_of(unit, info.shift.load(std::memory_order_relaxed));
     }
 
-    struct freed {
-        block_state* state;
-        std::uint32_t class_index;
-    };
-    /// Turns a live block into a free one. False: it is not live, not a block, not in the
-    /// range. Two threads that free one block at the same time may both succeed; the heap
-    /// behind the caches finds out.
-    [[nodiscard]] bool set_free(const void* block, freed& was) noexcept {
-        const std::size_t offset = offset_of(block);
-        if (offset >= bytes_) [[unlikely]] {
-            return false;
-        }
-        const page_info& info = infos_[offset / page_bytes];
-        const std::uint32_t step = info.step.load(std::memory_order_relaxed);
-        if (step == 0) [[unlikely]] {
-            return false;
-        }
-        block_state* const state = info.state_of(block, step);
-        if (state->load(std::memory_order_relaxed) != live_state(block) || offset % min_align != 0)
-            [[unlikely]] {
+    /// Turns a live block into a free one, and tells where its state and its class's cache
+    /// are. False: it is not live, not a block, not in the range. Two threads that free one
+    /// block at the same time may both succeed; the heap behind the caches finds out.
+    [[nodiscard, gnu::always_inline]] inline bool set_free(const void* block, block_state*& state,
+                                                           cache_offset& cache) noexcept {
+        const page_info* info; // NOLINT(cppcoreguidelines-init-variables): find_live() does
+        if (!find_live(block, state, info)) [[unlikely]] {
             return false;
         }
         state->store(0, std::memory_order_relaxed);
-        was.state = state;
-        was.class_index = info.class_index.load(std::memory_order_relaxed);
+        cache = info->cache.load(std::memory_order_relaxed);
         return true;
     }
 
     [[nodiscard]] bool is_live(const void* block) const noexcept {
-        const std::size_t offset = offset_of(block);
-        if (offset >= bytes_ || offset % min_align != 0) {
-            return false;
-        }
-        const page_info& info = infos_[offset / page_bytes];
-        const std::uint32_t step = info.step.load(std::memory_order_relaxed);
-        return step != 0 &&
-               info.state_of(block, step)->load(std::memory_order_relaxed) == live_state(block);
+        block_state* state = nullptr;
+        const page_info* info = nullptr;
+        return find_live(block, state, info);
     }
 
   private:
-    static constexpr unsigned small_step = 6;
-    static constexpr unsigned large_step = 10;
+    static constexpr std::size_t units_per_page = page_bytes / min_align;
+    static constexpr std::size_t large_unit = 1024;
+    static constexpr unsigned large_shift = std::countr_zero(large_unit / min_align);
+
+    /// The state of a live block that begins at a unit: that those of neighbouring units
+    /// differ tells a block from an address inside one.
+    static std::uint8_t live_at(std::size_t unit) noexcept {
+        return static_cast<std::uint8_t>(unit | 0x80);
+    }
 
     /// Zero: the page is not cut into blocks. Whoever holds a live block may read its page's
     /// without a lock.
     struct page_info {
-        // The state of the block at an address is at where + (address >> step).
+        // The state of the block at a unit is at where + (unit >> shift).
         std::atomic<std::uintptr_t> where;
-        std::atomic<std::uint32_t> class_index;
-        std::atomic<std::uint32_t> step;
-        std::array<block_state, (page_bytes >> large_step)> states;
+        std::atomic<cache_offset> cache;
+        std::atomic<std::uint8_t> shift; // with is_cut
+        std::array<block_state, page_bytes / large_unit> states;
 
-        [[nodiscard]] block_state* state_of(const void* block, std::uint32_t by) const noexcept {
+        [[nodiscard]] block_state* state_of(std::size_t unit, unsigned by) const noexcept {
             // NOLINTNEXTLINE(performance-no-int-to-ptr): `where` is no address yet
             return reinterpret_cast<block_state*>(where.load(std::memory_order_relaxed) +
-                                                  (reinterpret_cast<std::uintptr_t>(block) >> by));
+                                                  (unit >> (by % is_cut)));
         }
     };
+    // What makes the shift of a page that is cut into blocks differ from zero, and what
+    // shifting ignores.
+    static constexpr unsigned is_cut = 64;
     static_assert(sizeof(page_info) == 32);
 
-    [[nodiscard]] std::size_t offset_of(const void* block) const noexcept {
-        return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(block) -
-                                        reinterpret_cast<std::uintptr_t>(base_));
+    /// The number of the address's 64 bytes; beyond all that there are if it does not lie at
+    /// the start of them.
+    [[nodiscard]] std::size_t unit_of(const void* block) const noexcept {
+        return std::rotr(static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(block) -
+                                                  reinterpret_cast<std::uintptr_t>(base_)),
+                         std::countr_zero(min_align));
+    }
+
+    [[nodiscard, gnu::always_inline]] inline bool find_live(const void* block, block_state*& state,
+                                                            const page_info*& info) const noexcept {
+        const std::size_t unit = unit_of(block);
+        if (unit >= units_) [[unlikely]] {
+            return false;
+        }
+        info = &infos_[unit / units_per_page];
+        const unsigned shift = info->shift.load(std::memory_order_relaxed);
+        if (shift == 0) [[unlikely]] {
+            return false;
+        }
+        state = info->state_of(unit, shift);
+        return state->load(std::memory_order_relaxed) == live_at(unit);
     }
 
     const std::byte* base_ = nullptr;
-    std::size_t bytes_ = 0;
+    std::size_t units_ = 0;
     page_info* infos_ = nullptr;
     block_state* small_ = nullptr;
     mapping table_;

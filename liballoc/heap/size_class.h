@@ -77,19 +77,6 @@ inline constexpr std::array<size_class, class_count> size_classes = [] {
     return all;
 }();
 
-/// class_of() for bytes up to quick_class_bytes, from a table.
-inline constexpr std::size_t quick_class_bytes = 64 << 10;
-inline constexpr std::array<std::uint8_t, quick_class_bytes / min_align> quick_classes = [] {
-    std::array<std::uint8_t, quick_class_bytes / min_align> all{};
-    for (std::size_t step = 0; step < all.size(); ++step) {
-        all[step] = static_cast<std::uint8_t>(class_of((step + 1) * min_align));
-    }
-    return all;
-}();
-inline std::uint32_t quick_class_of(std::size_t bytes) noexcept {
-    return quick_classes[(bytes - 1) / min_align];
-}
-
 /// How many free blocks of a class a thread keeps at most: fewer of large ones, so that a
 /// thread keeps little memory from the others.
 inline constexpr std::array<std::uint16_t, class_count> cached_blocks = [] {

@@ -63,11 +63,12 @@ void pool::check_free(void* block, std::size_t bytes) const noexcept {
 pool::attempt pool::try_allocate(const request& wanted, void*& block) noexcept {
     if (!wanted.is_large()) {
         block_cache* const mine = cache(wanted.class_index);
-        cached_block taken{};
-        if (!(mine != nullptr && mine->take(taken)) && !refill(wanted.class_index, taken)) {
+        if (!(mine != nullptr && mine->take<false>(block, block_states::live_state)) &&
+            !refill(wanted.class_index, block)) {
             return is_open() ? attempt::no_room : attempt::closed;
         }
-        block = hand_out_checked(taken, wanted.class_index);
+        annotate_live(block, size_classes[wanted.class_index].bytes);
+        check_free(block, size_classes[wanted.class_index].bytes);
         return attempt::done;
     }
     std::uint32_t first = no_page;
@@ -226,10 +227,9 @@ void pool::release_idle_spans() noexcept {
 /// Up to n blocks of a class: from the calling thread's cache, then from the heap behind.
 std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t n) noexcept {
     std::size_t got = 0;
-    cached_block taken{};
     if (block_cache* const mine = cache(class_index); mine != nullptr) {
-        while (got < n && mine->take(taken)) {
-            blocks[got++] = hand_out(taken, class_index);
+        while (got < n && mine->take<false>(blocks[got], block_states::live_state)) {
+            annotate_live(blocks[got++], size_classes[class_index].bytes);
         }
     }
     std::array<cached_block, 64> batch;
@@ -237,7 +237,10 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
         const std::size_t wanted = std::min(n - got, batch.size());
         const std::size_t more = classes_[class_index].take(batch.data(), wanted);
         for (std::size_t index = 0; index < more; ++index) {
-            blocks[got++] = hand_out_checked(batch[index], class_index);
+            block_states::set_live(batch[index]);
+            blocks[got] = batch[index].block;
+            annotate_live(blocks[got], size_classes[class_index].bytes);
+            check_free(blocks[got++], size_classes[class_index].bytes);
         }
         if (more != wanted) {
             break;
@@ -248,6 +251,10 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
 
 std::size_t pool::take_behind(std::size_t kind, cached_block* blocks, std::size_t n) noexcept {
     return classes_[kind].take(blocks, n);
+}
+
+void pool::hand_out(cached_block* /*bottom*/, cached_block* top) noexcept {
+    block_states::set_live(top[-1]);
 }
 
 int pool::allocate_n(std::size_t bytes, void** blocks, std::size_t n) noexcept {

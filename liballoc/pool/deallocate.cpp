@@ -38,18 +38,20 @@ verdict pool::put(void* block, const request* expected) noexcept {
         if (expected != nullptr && expected->class_index != head.class_index) {
             return verdict::wrong_size;
         }
-        block_states::freed freed{};
-        if (!states_.set_free(block, freed)) {
+        cached_block freed{block, nullptr};
+        cache_offset where = 0;
+        if (!states_.set_free(block, freed.state, where)) {
             const std::size_t offset =
                 pages_.offset_of(block) - pages_.offset_of(pages_.page_address(first));
             return offset % size_classes[head.class_index].bytes != 0 ? verdict::not_a_start
                                                                       : verdict::not_live;
         }
+        const std::size_t class_index = class_at(where);
         if (checks_.any()) {
-            checks_.take_back(block, size_classes[freed.class_index].bytes);
+            checks_.take_back(block, size_classes[class_index].bytes);
         }
-        annotate_free(block, size_classes[freed.class_index].bytes);
-        if (put_slowly(freed.class_index, {block, freed.state})) {
+        annotate_free(block, size_classes[class_index].bytes);
+        if (put_slowly(class_index, freed)) {
             finish_drain();
         }
         return verdict::done;

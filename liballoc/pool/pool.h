@@ -53,47 +53,47 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     /// False: allocate() must see to it.
     [[nodiscard, gnu::always_inline]] inline bool take_cached(std::size_t bytes, std::size_t align,
                                                               void*& block) noexcept {
-        if (bytes - 1 >= quick_class_bytes || (align & ~min_align) != 0) [[unlikely]] {
+        if (bytes - 1 >= quick_bytes || (align & ~min_align) != 0) [[unlikely]] {
             return false;
         }
         block_cache* const mine = cache(0);
         if (mine == nullptr) [[unlikely]] {
             return false;
         }
-        const std::uint32_t class_index = quick_class_of(bytes);
-        cached_block taken;
-        if (!mine[class_index].take(taken)) [[unlikely]] {
+        const cache_offset where = quick_cache_offset(bytes);
+        if (!cache_at(mine, where).take<false>(block, block_states::live_state)) [[unlikely]] {
             return false;
         }
-        block = hand_out(taken, class_index);
+        annotate_live(block, size_classes[class_at(where)].bytes);
         return true;
     }
     /// The same for a block that must be one of allocate(bytes, align).
     [[nodiscard, gnu::always_inline]] inline bool put_cached_sized(void* block, std::size_t bytes,
                                                                    std::size_t align) noexcept {
         block_cache* const mine = cache(0);
-        block_states::freed freed;
-        if (bytes - 1 >= quick_class_bytes || (align & ~min_align) != 0 || mine == nullptr ||
-            !states_.set_free(block, freed)) [[unlikely]] {
+        cached_block freed{block, nullptr};
+        cache_offset where; // NOLINT(cppcoreguidelines-init-variables): set_free() does
+        if (bytes - 1 >= quick_bytes || (align & ~min_align) != 0 || mine == nullptr ||
+            !states_.set_free(block, freed.state, where)) [[unlikely]] {
             return false;
         }
-        const std::uint32_t class_index = quick_class_of(bytes);
-        if (freed.class_index != class_index) [[unlikely]] {
-            block_states::set_live({block, freed.state});
+        if (where != quick_cache_offset(bytes)) [[unlikely]] {
+            block_states::set_live(freed);
             return false;
         }
-        keep(mine, {block, freed.state}, class_index);
+        keep(mine, freed, where);
         return true;
     }
 
     /// False: deallocate() must see to it.
     [[nodiscard, gnu::always_inline]] inline bool put_cached(void* block) noexcept {
         block_cache* const mine = cache(0);
-        block_states::freed freed;
-        if (mine == nullptr || !states_.set_free(block, freed)) [[unlikely]] {
+        cached_block freed{block, nullptr};
+        cache_offset where; // NOLINT(cppcoreguidelines-init-variables): set_free() does
+        if (mine == nullptr || !states_.set_free(block, freed.state, where)) [[unlikely]] {
             return false;
         }
-        keep(mine, {block, freed.state}, freed.class_index);
+        keep(mine, freed, where);
         return true;
     }
 
@@ -175,24 +175,12 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     int give_back(void* block, const request* expected) noexcept;
     verdict put(void* block, const request* expected) noexcept;
     int report(verdict what, const void* block, const request* expected) const noexcept;
-    [[nodiscard]] static void* hand_out(const cached_block& taken,
-                                        std::size_t class_index) noexcept {
-        block_states::set_live(taken);
-        annotate_live(taken.block, size_classes[class_index].bytes);
-        return taken.block;
-    }
-    [[nodiscard]] void* hand_out_checked(const cached_block& taken,
-                                         std::size_t class_index) const noexcept {
-        void* const block = hand_out(taken, class_index);
-        check_free(block, size_classes[class_index].bytes);
-        return block;
-    }
     /// Puts a block that is free now into the calling thread's cache.
     [[gnu::always_inline]] inline void keep(block_cache* mine, const cached_block& freed,
-                                            std::uint32_t class_index) noexcept {
-        annotate_free(freed.block, size_classes[class_index].bytes);
-        if (!mine[class_index].put(freed)) [[unlikely]] {
-            spill_class(class_index);
+                                            cache_offset where) noexcept {
+        annotate_free(freed.block, size_classes[class_at(where)].bytes);
+        if (!cache_at(mine, where).put(freed)) [[unlikely]] {
+            spill_class(class_at(where));
         }
     }
     void report_leaks(std::uint64_t live) noexcept;
@@ -201,6 +189,7 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     bool is_last(std::uint64_t blocks, bool drains) noexcept;
     std::size_t take_behind(std::size_t kind, cached_block* blocks,
                             std::size_t n) noexcept override;
+    void hand_out(cached_block* bottom, cached_block* top) noexcept override;
     bool put_behind(std::size_t kind, const cached_block* blocks, std::size_t n) noexcept override;
     void report_twice(const void* block) noexcept override;
 

@@ -165,6 +165,32 @@ TEST(BufferPool, all_can_be_out_whatever_other_threads_cache) {
 
 // Four threads that together never hold more than there are: none may ever be refused, and
 // no buffer be given to two.
+// A thread notes the next buffers that it will take as out. If others take those away and
+// hand them over, it may put them all the same.
+TEST(BufferPool, what_others_took_out_of_a_threads_cache_it_may_put) {
+    constexpr std::uint32_t max = 256;
+    const pool_ptr pool = make_pool();
+    const fixed_ptr fixed = make_fixed(pool, 4096, max);
+    for (int round = 0; round < 20; ++round) {
+        void* const own = hcamem_fixed_get(fixed.get(), 0);
+        ASSERT_NE(own, nullptr);
+        std::vector<void*> others;
+        std::thread([&] { others = get_all(fixed.get()); }).join();
+        ASSERT_EQ(others.size(), max - 1);
+        std::reverse(others.begin(), others.end()); // those of this thread's cache came last
+        errno = 0;
+        put_all(fixed.get(), others);
+        hcamem_fixed_put(fixed.get(), own);
+        ASSERT_EQ(errno, 0) << hcamem_last_message();
+        hcamem_fixed_put(fixed.get(), own);
+        ASSERT_EQ(errno, EINVAL) << "a double put";
+        const std::vector<void*> all = get_all(fixed.get());
+        ASSERT_EQ(all.size(), max);
+        ASSERT_EQ(std::set<void*>(all.begin(), all.end()).size(), max);
+        put_all(fixed.get(), all);
+    }
+}
+
 TEST(BufferPool, none_is_refused_or_given_twice_while_threads_take_from_each_other) {
     constexpr std::uint32_t max = 64;
     constexpr int threads = 4;

@@ -43,37 +43,49 @@ inline constexpr std::memory_order other_order = std::memory_order_acquire;
 using block_state = std::atomic<std::uint8_t>;
 
 /// A block with its state, which does not lie in the block: that is DMA memory.
+///
+/// A block that is taken is noted in its state. A heap may note those that a thread takes
+/// next at once: one by one, a thread that only takes and one that only puts would pass the
+/// cache line of the states of neighbouring blocks to and fro with each block.
 struct cached_block {
     void* block;
-    block_state* state;
+    block_state* state; // nullptr: noted already
 
     [[nodiscard]] bool is_live() const noexcept {
         return state->load(std::memory_order_relaxed) != 0;
     }
 };
 
-/// Zero is the empty state: blocks can neither be taken nor put.
+/// Positions are addresses of entries: that saves each use a load and the scaling.
 struct alignas(32) block_cache {
-    std::atomic<std::int32_t> top;    // blocks[bottom ... top) are free; written by the owner
-    std::atomic<std::int32_t> limit;  // of top; lowered by others
-    std::atomic<std::int32_t> bottom; // raised by others
-    std::int32_t capacity;            // of blocks, which has room for one more
-    cached_block* blocks;
-    std::int32_t taken_from; // the bottom before another thread began to take blocks away
+    std::atomic<cached_block*> top;    // the blocks in [bottom, top) are free; the owner's
+    std::atomic<cached_block*> limit;  // of top; lowered by others. Behind it is room for one
+    std::atomic<cached_block*> bottom; // raised by others
+    cached_block* blocks;              // the first entry
 
-    /// False: there is none; or it is live, since two threads have freed it at the same time
-    /// and it lies in two caches, or did.
-    [[nodiscard, gnu::always_inline]] inline bool take(cached_block& taken) noexcept {
-        const std::int32_t index = top.load(std::memory_order_relaxed) - 1;
-        top.store(index, owner_order);
+    /// Takes a block, whose state is live_state(block) then. False: there is none; or its
+    /// state is that of a block that is not to be taken like this: it lies in two caches, or
+    /// did, since two threads have freed it at the same time; or the library must note it.
+    /// `notes`: whether blocks can be noted already.
+    template <bool notes, class LiveState>
+    [[nodiscard, gnu::always_inline]] inline bool take(void*& block,
+                                                       LiveState live_state) noexcept {
+        cached_block* const last = top.load(std::memory_order_relaxed) - 1;
+        top.store(last, owner_order);
         order_with_membarrier();
-        if (index >= bottom.load(owner_order)) [[likely]] {
-            taken = blocks[static_cast<std::uint32_t>(index)];
+        if (last >= bottom.load(owner_order)) [[likely]] {
+            const cached_block taken = *last;
+            if (notes && taken.state == nullptr) {
+                block = taken.block;
+                return true;
+            }
             if (!taken.is_live()) [[likely]] {
+                taken.state->store(live_state(taken.block), std::memory_order_relaxed);
+                block = taken.block;
                 return true;
             }
         }
-        top.store(index + 1, std::memory_order_relaxed);
+        top.store(last + 1, std::memory_order_relaxed);
         return false;
     }
 
@@ -81,37 +93,42 @@ struct alignas(32) block_cache {
     /// puts something in; nullptr: there are not so many. It does not look whether they are
     /// live; untake_n() puts them all back.
     [[nodiscard]] const cached_block* take_n(std::size_t n) noexcept {
-        const std::int32_t before = top.load(std::memory_order_relaxed);
-        if (n > static_cast<std::size_t>(before)) {
+        cached_block* const before = top.load(std::memory_order_relaxed);
+        if (n > static_cast<std::size_t>(before - blocks)) {
             return nullptr;
         }
-        const std::int32_t index = before - static_cast<std::int32_t>(n);
-        top.store(index, owner_order);
+        cached_block* const first = before - n;
+        top.store(first, owner_order);
         order_with_membarrier();
-        if (index < bottom.load(owner_order)) [[unlikely]] {
+        if (first < bottom.load(owner_order)) [[unlikely]] {
             top.store(before, std::memory_order_relaxed);
             return nullptr;
         }
-        return blocks + index;
+        return first;
     }
     void untake_n(std::size_t n) noexcept {
-        top.store(top.load(std::memory_order_relaxed) + static_cast<std::int32_t>(n),
-                  publish_order);
+        top.store(top.load(std::memory_order_relaxed) + n, publish_order);
     }
 
     /// False: it is in, but now some must be given back.
     [[nodiscard, gnu::always_inline]] inline bool put(const cached_block& block) noexcept {
-        const std::int32_t index = top.load(std::memory_order_relaxed);
-        blocks[static_cast<std::uint32_t>(index)] = block;
-        return publish(index + 1);
+        cached_block* const into = next();
+        *into = block;
+        return publish(into + 1);
     }
 
-    /// Where n blocks can be written; nullptr: there is no room. publish() makes them free.
-    [[nodiscard]] cached_block* room(std::size_t n) noexcept {
-        const std::int32_t index = top.load(std::memory_order_relaxed);
-        return n <= static_cast<std::size_t>(capacity - index) ? blocks + index : nullptr;
+    /// Where the owner can write one more block. publish() puts it in.
+    [[nodiscard, gnu::always_inline]] inline cached_block* next() noexcept {
+        return top.load(std::memory_order_relaxed);
     }
-    [[nodiscard]] bool publish(std::int32_t new_top) noexcept {
+    /// The same for n blocks; nullptr: there is no room.
+    [[nodiscard]] cached_block* room(std::size_t n) noexcept {
+        cached_block* const into = top.load(std::memory_order_relaxed);
+        const std::ptrdiff_t room = limit.load(std::memory_order_relaxed) - into;
+        return static_cast<std::ptrdiff_t>(n) <= room ? into : nullptr;
+    }
+    /// False: they are in, but now some must be given back.
+    [[nodiscard, gnu::always_inline]] inline bool publish(cached_block* new_top) noexcept {
         // Release: another thread takes blocks away without the owner's doing.
         top.store(new_top, publish_order);
         order_with_membarrier();
@@ -119,7 +136,7 @@ struct alignas(32) block_cache {
     }
 };
 
-static_assert(std::atomic<std::int32_t>::is_always_lock_free);
+static_assert(std::atomic<cached_block*>::is_always_lock_free);
 static_assert(sizeof(block_cache) == 32 && sizeof(block_state) == 1);
 
 /// So many pools and buffer pools with caches can exist in a process.

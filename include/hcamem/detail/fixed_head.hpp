@@ -23,10 +23,12 @@ HCAMEM_API void hcamem_fixed_spill_1(hcamem_fixed* from) noexcept;
 namespace hcamem::detail {
 
 struct fixed_head {
-    static constexpr std::uint8_t live = 1; // the state of a buffer that is out
+    // States of a buffer that is out, or in the second case is noted in a thread's cache.
+    static constexpr std::uint8_t live = 1;
+    static constexpr std::uint8_t noted = 2;
 
     const std::byte* base = nullptr; // of the first buffer
-    std::size_t cacheable_bytes = 0; // from there on, without the reserve; 0: destroyed
+    std::size_t cacheable = 0;       // buffers from there on, without the reserve; 0: destroyed
     std::size_t stride = 0;          // from one buffer to the next
     std::uint64_t reciprocal = 0;    // 2^64 / stride, rounded up: exact for all offsets
     block_state* states = nullptr;   // one per buffer
@@ -37,9 +39,16 @@ struct fixed_head {
         return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(buffer) -
                                         reinterpret_cast<std::uintptr_t>(base));
     }
-    [[nodiscard]] std::size_t index_of(std::size_t offset) const noexcept {
+    /// Whether a buffer begins there, if its number is below the count. One multiplication
+    /// gives number and fraction of offset / stride, with an error of less than number /
+    /// 2^64; so the fraction of a whole number is smaller than that of any other while
+    /// number < 2^64 / stride^2.
+    [[nodiscard, gnu::always_inline]] inline bool find(const void* buffer,
+                                                       std::size_t& index) const noexcept {
         __extension__ using wide = unsigned __int128;
-        return static_cast<std::size_t>((wide{offset} * reciprocal) >> 64);
+        const std::size_t offset = offset_of(buffer);
+        index = static_cast<std::size_t>((wide{offset} * reciprocal) >> 64);
+        return offset * reciprocal < reciprocal;
     }
     [[nodiscard]] block_cache* cache() const noexcept {
         return hcamem_thread_1->of[cache_id].load(std::memory_order_relaxed);
@@ -62,10 +71,9 @@ struct fixed_head {
 
     /// Whether the address is a live buffer that a cache may keep, which then is free.
     [[nodiscard, gnu::always_inline]] inline bool set_free(const void* buffer,
-                                                           cached_block& freed) const noexcept {
-        const std::size_t offset = offset_of(buffer);
-        const std::size_t index = index_of(offset);
-        if (offset >= cacheable_bytes || index * stride != offset) [[unlikely]] {
+                                                           block_state*& freed) const noexcept {
+        std::size_t index = 0;
+        if (!find(buffer, index) || index >= cacheable) [[unlikely]] {
             return false;
         }
         block_state* const state = states + index;
@@ -74,31 +82,34 @@ struct fixed_head {
         }
         state->store(0, std::memory_order_relaxed);
         annotate_free(buffer);
-        freed = {const_cast<void*>(buffer), state};
+        freed = state;
         return true;
     }
 
     // -- what the calling thread's cache can do; false: the library must see to it --
     [[nodiscard, gnu::always_inline]] inline bool get(void*& buffer) const noexcept {
         block_cache* const mine = cache();
-        cached_block taken;
-        if (mine == nullptr || !mine->take(taken)) [[unlikely]] {
+        const auto live_state = [](const void* /*buffer*/) { return live; };
+        if (mine == nullptr || !mine->take<true>(buffer, live_state)) [[unlikely]] {
             return false;
         }
-        taken.state->store(live, std::memory_order_relaxed);
-        annotate_live(taken.block);
-        buffer = taken.block;
+        annotate_live(buffer);
         return true;
     }
 
-    [[nodiscard, gnu::always_inline]] inline bool put(void* buffer) noexcept {
+    [[nodiscard, gnu::always_inline]] inline bool put(hcamem_fixed* self,
+                                                      void* buffer) const noexcept {
         block_cache* const mine = cache();
-        cached_block freed;
-        if (mine == nullptr || !set_free(buffer, freed)) [[unlikely]] {
+        if (mine == nullptr) [[unlikely]] {
             return false;
         }
-        if (!mine->put(freed)) [[unlikely]] {
-            hcamem_fixed_spill_1(reinterpret_cast<hcamem_fixed*>(this));
+        cached_block* const into = mine->next();
+        into->block = buffer;
+        if (!set_free(buffer, into->state)) [[unlikely]] {
+            return false;
+        }
+        if (!mine->publish(into + 1)) [[unlikely]] {
+            hcamem_fixed_spill_1(self);
         }
         return true;
     }

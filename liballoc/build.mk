@@ -26,6 +26,9 @@ $(LIBALLOC_OBJ): $(BUILD)/%.o: %.cpp
 # Its loops are there to be vectorised.
 $(BUILD)/liballoc/fixed/fixed_bulk.o: CXXFLAGS += -O3
 
+# What is called for each message begins with a cache line: a tenth faster as a pair.
+$(BUILD)/liballoc/api/c_pool.o $(BUILD)/liballoc/api/c_fixed.o: CXXFLAGS += -falign-functions=64
+
 # nodelete: thread-exit and fork-time state must outlive a dlclose().
 $(BUILD)/lib/libhcamem.so.$(LIBHCAMEM_VERSION): $(LIBALLOC_OBJ) liballoc/libhcamem.map
 	@mkdir -p $(@D)

@@ -12,6 +12,8 @@ int block_states::init(const std::byte* base, std::size_t bytes) noexcept {
     infos_ = table_.as<page_info>();
     small_ = reinterpret_cast<block_state*>(infos_ + pages);
     base_ = base;
+    infos_at_zero_ = reinterpret_cast<std::uintptr_t>(infos_) -
+                     reinterpret_cast<std::uintptr_t>(base) / page_bytes * sizeof(page_info);
     units_ = bytes / min_align;
     return 0;
 }

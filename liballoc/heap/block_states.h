@@ -51,9 +51,8 @@ class block_states {
 
     /// Of a block in a page that is cut into blocks.
     [[nodiscard]] block_state* state_of(const void* block) const noexcept {
-        const std::size_t unit = unit_of(block);
-        const page_info& info = infos_[unit / units_per_page];
-        return info.state_of(unit, info.shift.load(std::memory_order_relaxed));
+        const page_info* const info = info_of(block);
+        return info->state_of(unit_of(block), info->shift.load(std::memory_order_relaxed));
     }
 
     /// Turns a live block into a free one, and tells where its state and its class's cache
@@ -115,13 +114,23 @@ class block_states {
                          std::countr_zero(min_align));
     }
 
+    /// Of the page that the address, which is in the range, lies in. Which cache a block goes
+    /// into is known only after this was read, and all that follows waits for it: it begins
+    /// with the address itself, not with its distance from the base.
+    [[nodiscard]] const page_info* info_of(const void* block) const noexcept {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): no address before it is complete
+        return reinterpret_cast<const page_info*>(infos_at_zero_ +
+                                                  reinterpret_cast<std::uintptr_t>(block) /
+                                                      page_bytes * sizeof(page_info));
+    }
+
     [[nodiscard, gnu::always_inline]] inline bool find_live(const void* block, block_state*& state,
                                                             const page_info*& info) const noexcept {
         const std::size_t unit = unit_of(block);
         if (unit >= units_) [[unlikely]] {
             return false;
         }
-        info = &infos_[unit / units_per_page];
+        info = info_of(block);
         const unsigned shift = info->shift.load(std::memory_order_relaxed);
         if (shift == 0) [[unlikely]] {
             return false;
@@ -133,6 +142,7 @@ class block_states {
     const std::byte* base_ = nullptr;
     std::size_t units_ = 0;
     page_info* infos_ = nullptr;
+    std::uintptr_t infos_at_zero_ = 0; // where that of the page at address 0 would lie
     block_state* small_ = nullptr;
     mapping table_;
 };

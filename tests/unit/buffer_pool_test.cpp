@@ -305,6 +305,41 @@ TEST(BufferPool, many_at_once_are_all_or_none) {
     }
 }
 
+// Neighbours are handled several at a time: each number of them, up and down, and with one
+// in each place that is not the next.
+TEST(BufferPool, runs_of_each_length_keep_their_order_and_what_breaks_them_is_seen) {
+    constexpr std::uint32_t max = 1000;
+    const pool_ptr pool = make_pool();
+    const fixed_ptr fixed = make_fixed(pool, 100, max);
+    for (std::size_t n = 2; n <= 20; ++n) {
+        for (const bool falling : {false, true}) {
+            for (std::size_t strange = 0; strange <= n; ++strange) { // n: none is
+                std::vector<void*> run = get_all(fixed.get());
+                std::sort(run.begin(), run.end());
+                put_all(fixed.get(), {run.begin() + static_cast<long>(n) + 1, run.end()});
+                void* const other = run[n];
+                run.resize(n);
+                if (falling) {
+                    std::reverse(run.begin(), run.end());
+                }
+                void* const left_out = strange < n ? std::exchange(run[strange], other) : other;
+                ASSERT_EQ(hcamem_fixed_put_n(fixed.get(), run.data(), n), 0);
+                std::vector<void*> again(n);
+                ASSERT_EQ(hcamem_fixed_get_n(fixed.get(), again.data(), n, 0), 0);
+                ASSERT_EQ(std::set<void*>(again.begin(), again.end()),
+                          std::set<void*>(run.begin(), run.end()));
+                ASSERT_EQ(hcamem_fixed_put_n(fixed.get(), again.data(), n), 0);
+                ASSERT_EQ(hcamem_fixed_put_n(fixed.get(), again.data(), n), -EINVAL);
+                hcamem_fixed_put(fixed.get(), left_out);
+            }
+        }
+    }
+    EXPECT_EQ(get_all(fixed.get()).size(), max);
+    for (std::uint32_t number = 0; number < max; ++number) {
+        hcamem_fixed_put(fixed.get(), hcamem_fixed_at(fixed.get(), number));
+    }
+}
+
 TEST(BufferPool, destroyed_with_buffers_out_it_ends_with_the_last) {
     const pool_ptr pool = make_pool();
     fixed_ptr fixed = make_fixed(pool, 4096, 50, 10);

@@ -255,7 +255,7 @@ HCAMEM_API void* hcamem_fixed_get(hcamem_fixed* from, int use_reserve);
 /*
  * Puts a buffer back, from any thread; NULL is fine. One that is not out aborts, or sets
  * errno to EINVAL where misuse is an error: as long as no other thread has it again, or will
- * have it among the next 15 that it gets. In a fork child it does nothing.
+ * have it among the next 31 that it gets. In a fork child it does nothing.
  */
 HCAMEM_API void hcamem_fixed_put(hcamem_fixed* from, void* buffer);
 

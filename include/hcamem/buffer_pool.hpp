@@ -72,7 +72,8 @@ class buffer_pool {
 
     /// Puts a buffer back; nullptr is fine. Misuse: hcamem.h.
     void put(void* buffer) noexcept {
-        if (!head_.put(handle_, buffer)) [[unlikely]] {
+        const auto is_out = [](std::uint8_t /*state*/) { return false; }; // the library looks
+        if (!head_.put(handle_, buffer, is_out)) [[unlikely]] {
             hcamem_fixed_put(handle_, buffer);
         }
     }

@@ -37,7 +37,7 @@ class cached_heap {
     /// What a heap that notes its next blocks has for the state in the entries of those that
     /// it did not note yet: as that of a live one, so that refill() is called for them.
     [[nodiscard]] static block_state* not_noted() noexcept { return &not_noted_state; }
-    static constexpr std::ptrdiff_t most_noted = 16;
+    static constexpr std::ptrdiff_t most_noted = 32;
 
     /// Whether the block is noted in the calling thread's cache, but was not taken yet.
     [[nodiscard]] bool is_noted(std::size_t kind, const void* block) const noexcept;

@@ -42,8 +42,9 @@ class fixed_pool final : public detail::fixed_head, public handle<fixed_pool>, p
 
     /// What the calling thread's cache can do, as get(); false: put_back() must see to it.
     [[nodiscard, gnu::always_inline]] inline bool put(void* buffer) noexcept {
-        return fixed_head::put(reinterpret_cast<hcamem_fixed*>(static_cast<fixed_head*>(this)),
-                               buffer);
+        return fixed_head::put(
+            reinterpret_cast<hcamem_fixed*>(static_cast<fixed_head*>(this)), buffer,
+            [this, buffer](std::uint8_t state) { return state == noted && !is_noted(0, buffer); });
     }
     int take(bool use_reserve, void*& buffer) noexcept;
     int put_back(void* buffer) noexcept;

@@ -70,14 +70,17 @@ struct fixed_head {
     }
 
     /// Whether the address is a live buffer that a cache may keep, which then is free.
-    [[nodiscard, gnu::always_inline]] inline bool set_free(const void* buffer,
-                                                           block_state*& freed) const noexcept {
+    /// is_out(state) says for other states than `live` whether they are a live buffer's.
+    template <class IsOut>
+    [[nodiscard, gnu::always_inline]] inline bool set_free(const void* buffer, block_state*& freed,
+                                                           IsOut is_out) const noexcept {
         std::size_t index = 0;
         if (!find(buffer, index) || index >= cacheable) [[unlikely]] {
             return false;
         }
         block_state* const state = states + index;
-        if (state->load(std::memory_order_relaxed) != live) [[unlikely]] {
+        const std::uint8_t value = state->load(std::memory_order_relaxed);
+        if (value != live && !is_out(value)) [[unlikely]] {
             return false;
         }
         state->store(0, std::memory_order_relaxed);
@@ -97,15 +100,16 @@ struct fixed_head {
         return true;
     }
 
-    [[nodiscard, gnu::always_inline]] inline bool put(hcamem_fixed* self,
-                                                      void* buffer) const noexcept {
+    template <class IsOut>
+    [[nodiscard, gnu::always_inline]] inline bool put(hcamem_fixed* self, void* buffer,
+                                                      IsOut is_out) const noexcept {
         block_cache* const mine = cache();
         if (mine == nullptr) [[unlikely]] {
             return false;
         }
         cached_block* const into = mine->next();
         into->block = buffer;
-        if (!set_free(buffer, into->state)) [[unlikely]] {
+        if (!set_free(buffer, into->state, is_out)) [[unlikely]] {
             return false;
         }
         if (!mine->publish(into + 1)) [[unlikely]] {

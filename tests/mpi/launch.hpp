@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Runs a program of two processes or more over soft-RoCE, under hcamem-run and the page-pin probes.
+#ifndef TESTS_MPI_LAUNCH_HPP
+#define TESTS_MPI_LAUNCH_HPP
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/page_pins.hpp"
+
+namespace mpi {
+
+using Words = std::vector<std::string>;
+
+/// What hcamem-run is to do.
+enum class Mode {
+    take, ///< all that it can; what it cannot have is an error
+    none, ///< nothing: what the program does by itself
+};
+
+/// A pool of UCX or libfabric in one process, as the report has it.
+struct Pool {
+    std::string owner;
+    std::string name;
+    bool taken = false;
+    std::uint64_t bytes = 0;
+    std::vector<support::AddressRange> ranges;
+};
+
+/// The report of one process.
+struct Report {
+    std::string program;
+    std::string fall_back;
+    bool out_of_reach = false;
+    std::vector<Pool> pools;
+    std::map<std::string, std::uint64_t> registrations; ///< by path
+};
+
+/// What came of a run.
+struct Outcome {
+    int status = -1;
+    std::string out;
+    std::string err;
+    std::vector<Report> reports; ///< of the processes that asked for memory or registered some
+    std::uint64_t pins = 0;      ///< calls that asked for pages of the pools, taken or not
+
+    [[nodiscard]] std::uint64_t taken_bytes() const;
+    [[nodiscard]] std::uint64_t registrations(const std::string& path) const;
+    /// The number behind "usec=" in the output; 0: there is none.
+    [[nodiscard]] double usec() const;
+};
+
+/// hcamem-run for this mode, to be put in front of a program; its report goes to `report`.
+Words under_preload(Mode mode, const std::string& report);
+
+/// mpirun of Open MPI over these transports of UCX: two ranks of what follows.
+Words open_mpi(const std::string& transports = "rc,self");
+/// The same over libfabric's verbs;ofi_rxm.
+Words open_mpi_libfabric();
+/// mpiexec of MPICH over UCX.
+Words mpich();
+
+/// A program of this build tree's tests/mpi.
+std::string program(const std::string& name);
+
+/// launcher + hcamem-run + words, under the probes.
+Outcome launch(const Words& launcher, const Words& words, Mode mode, const Words& environment = {});
+
+/// Both ways. Adds a case to the boot's mpi.jsonl.
+struct Comparison {
+    Outcome with;
+    Outcome without;
+};
+Comparison compare(const std::string& name, const Words& launcher, const Words& words,
+                   const Words& environment = {});
+
+/// Asserts what must hold of every comparison: success, each of these pools taken, all
+/// registered by the way this boot has, and page pins accordingly.
+void expect_taken(const Comparison& comparison, const std::string& owner,
+                  const std::vector<std::string>& pools);
+
+} // namespace mpi
+
+#endif

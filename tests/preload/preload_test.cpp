@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The preload library on the host: fakes of UCX, libibverbs and libfabric, ordinary memory in
+// place of the device's. What the device and the HCA add is shown in the guest, by tests/mpi.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/json.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string build_folder() {
+    return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().string();
+}
+
+std::string fresh_path() {
+    static int number = 0;
+    return std::filesystem::temp_directory_path() /
+           ("preload-test-" + std::to_string(getpid()) + "-" + std::to_string(++number));
+}
+
+/// A run of the probe: its NAME=VALUE lines, and the report of its own process.
+struct ProbeRun {
+    support::Finished end;
+    std::map<std::string, std::string> said;
+    std::vector<support::Json> reports;
+
+    /// Lines on standard error that the library wrote.
+    [[nodiscard]] long lines() const {
+        std::istringstream text(end.err);
+        long count = 0;
+        for (std::string line; std::getline(text, line);) {
+            count += line.starts_with("hcamem: ") ? 1 : 0;
+        }
+        return count;
+    }
+};
+
+ProbeRun probe(const std::string& scene, const Words& options = {},
+               const Words& environment = {"HCAMEM_SOURCE=memory"}) {
+    const std::string report = fresh_path();
+    Words words{build_folder() + "/bin/hcamem-run", "--report=" + report};
+    words.insert(words.end(), options.begin(), options.end());
+    const std::string here = build_folder() + "/tests/preload";
+    words.insert(words.end(), {here + "/probe", here + "/fakes", scene});
+    support::ProcessOptions how;
+    how.environment = environment;
+    ProbeRun run;
+    run.end = support::run(words, how);
+    std::istringstream lines(run.end.out);
+    for (std::string line; std::getline(lines, line);) {
+        const auto equals = line.find('=');
+        run.said[line.substr(0, equals)] = line.substr(equals + 1);
+    }
+    std::ifstream file(report);
+    for (std::string line; std::getline(file, line);) {
+        run.reports.push_back(support::Json::parse(line));
+    }
+    std::filesystem::remove(report);
+    return run;
+}
+
+bool taken(const support::Json& report, const std::string& pool) {
+    const auto& pools = report["pools"].list();
+    return std::any_of(pools.begin(), pools.end(), [&](const support::Json& each) {
+        return each["name"].string() == pool && each["taken"].unsigned_number() == 1;
+    });
+}
+
+TEST(Preload, takes_the_pools_of_ucx_by_name_and_nothing_else) {
+    const ProbeRun run = probe("pools", {"--strict"});
+    ASSERT_EQ(run.end.status, 0) << run.end.err;
+    ASSERT_EQ(run.reports.size(), 1U);
+    for (const char* name : {"rc_recv_desc", "rc_send_desc", "rc_verbs_short_desc", "ud_recv_skb",
+                             "ud_tx_skb", "tag_eager_send_desc"}) {
+        EXPECT_EQ(run.said.at(name), "ours") << name;
+        EXPECT_TRUE(taken(run.reports[0], name)) << name;
+    }
+    for (const char* name : {"mm_recv_desc", "mm_recv_fifo", "user memory"}) {
+        EXPECT_EQ(run.said.at(name), "other") << name;
+        EXPECT_FALSE(taken(run.reports[0], name)) << name;
+    }
+    EXPECT_EQ(run.reports[0]["registrations"]["user_pages"].unsigned_number(), 6U);
+    EXPECT_EQ(run.reports[0]["registrations"]["other_memory"].unsigned_number(), 3U);
+    EXPECT_EQ(run.lines(), 0) << run.end.err;
+}
+
+TEST(Preload, none_takes_nothing_and_reports_what_would_be_taken) {
+    const ProbeRun run = probe("pools", {"--none"});
+    ASSERT_EQ(run.end.status, 0) << run.end.err;
+    EXPECT_EQ(run.said.at("rc_recv_desc"), "other");
+    EXPECT_EQ(run.reports.at(0)["pools"].list().size(), 6U);
+    EXPECT_FALSE(taken(run.reports.at(0), "rc_recv_desc"));
+}
+
+TEST(Preload, memory_stays_until_its_last_registration_is_gone) {
+    const ProbeRun run = probe("hold", {"--strict"});
+    EXPECT_EQ(run.end.status, 0) << run.end.err;
+    EXPECT_EQ(run.said.at("reused"), "1");
+}
+
+TEST(Preload, any_access_flag_and_any_part_can_be_registered) {
+    const ProbeRun run = probe("access", {"--strict"});
+    ASSERT_EQ(run.end.status, 0) << run.end.err;
+    for (const char* flag : {"access0", "access1", "access2", "access3", "access4", "access5",
+                             "access6", "access20"}) {
+        EXPECT_EQ(run.said.at(flag), "kept") << flag;
+    }
+    EXPECT_EQ(run.said.at("access7"), "dropped"); // the memory's pages, which are not huge
+    // Windows, zero-based, on demand, and an iova of its own.
+    EXPECT_EQ(run.reports.at(0)["registrations"]["passed_through"].unsigned_number(), 4U);
+}
+
+TEST(Preload, child_has_zeros_and_memory_of_its_own) {
+    const ProbeRun run = probe("fork", {"--strict"});
+    EXPECT_EQ(run.end.status, 0) << run.end.err;
+    EXPECT_EQ(run.said.at("child"), "ours");
+    ASSERT_EQ(run.reports.size(), 2U); // the child's does not hold its parent's counts
+    EXPECT_EQ(run.reports[0]["registrations"]["user_pages"].unsigned_number(), 0U);
+    EXPECT_EQ(run.reports[1]["registrations"]["user_pages"].unsigned_number(), 1U);
+}
+
+TEST(Preload, threads_and_forks_meanwhile) {
+    const ProbeRun run = probe("threads", {"--strict"});
+    EXPECT_EQ(run.end.status, 0) << run.end.err;
+}
+
+TEST(Preload, libfabric_is_reached_once_it_uses_verbs_and_only_for_large_pieces) {
+    const ProbeRun run = probe("fabric", {"--strict"});
+    ASSERT_EQ(run.end.status, 0) << run.end.err;
+    const auto& pools = run.reports.at(0)["pools"].list();
+    ASSERT_EQ(pools.size(), 1U);
+    EXPECT_EQ(pools[0]["owner"].string(), "libfabric");
+    EXPECT_EQ(pools[0]["pieces"].unsigned_number(), 1U);
+    EXPECT_EQ(pools[0]["bytes"].unsigned_number(), 4U << 20);
+}
+
+TEST(Preload, exit_handlers_of_others_may_come_after_ours) {
+    const ProbeRun run = probe("exit", {"--strict"});
+    EXPECT_EQ(run.end.status, 0) << run.end.err;
+}
+
+TEST(Preload, without_the_node_a_line_says_so_and_ordinary_memory_is_used) {
+    const ProbeRun run = probe("refusals", {}, {});
+    EXPECT_EQ(run.end.status, 0) << run.end.err;
+    EXPECT_EQ(run.said.at("grow0"), "other");
+    EXPECT_EQ(run.said.at("grow2"), "other");
+    EXPECT_EQ(run.lines(), 1) << run.end.err;
+    EXPECT_NE(run.end.err.find("ordinary memory is used"), std::string::npos) << run.end.err;
+    EXPECT_NE(run.reports.at(0)["fall_back"].string(), "");
+}
+
+TEST(Preload, strict_makes_that_an_error) {
+    const ProbeRun run = probe("refusals", {"--strict"}, {});
+    EXPECT_EQ(run.said.at("grow0"), "failed");
+    EXPECT_EQ(run.said.at("grow2"), "failed");
+    EXPECT_EQ(run.lines(), 1) << run.end.err;
+}
+
+// UCX would ask again for ever.
+TEST(Preload, after_a_refused_registration_ordinary_memory_is_used) {
+    const ProbeRun run = probe("refusals", {}, {"HCAMEM_SOURCE=memory", "FAKE_REG_FAIL=12"});
+    EXPECT_EQ(run.end.status, 0) << run.end.err;
+    EXPECT_EQ(run.said.at("grow0"), "failed");
+    EXPECT_EQ(run.lines(), 1) << run.end.err;
+    EXPECT_NE(run.end.err.find("ibv_reg_mr"), std::string::npos) << run.end.err;
+    EXPECT_FALSE(taken(run.reports.at(0), "nothing"));
+}
+
+TEST(Preload, limit_of_the_pool_is_named) {
+    const ProbeRun run = probe("pools", {}, {"HCAMEM_SOURCE=memory", "HCAMEM_MAXIMUM=4M"});
+    EXPECT_EQ(run.end.status, 0) << run.end.err;
+    EXPECT_EQ(run.said.at("rc_recv_desc"), "ours");
+    EXPECT_EQ(run.said.at("tag_eager_send_desc"), "other");
+    EXPECT_EQ(run.lines(), 1) << run.end.err;
+    EXPECT_NE(run.end.err.find("HCAMEM_MAXIMUM"), std::string::npos) << run.end.err;
+}
+
+TEST(Preload, report_for_people_is_on_standard_error) {
+    const auto end = support::run({build_folder() + "/bin/hcamem-run", "--report", "true"});
+    EXPECT_EQ(end.status, 0);
+    EXPECT_EQ(end.out, "");
+    EXPECT_NE(end.err.find("no memory was asked for"), std::string::npos) << end.err;
+}
+
+TEST(Preload, report_that_cannot_be_written_is_said) {
+    const auto end =
+        support::run({build_folder() + "/bin/hcamem-run", "--report=/nowhere/report", "true"});
+    EXPECT_EQ(end.status, 0);
+    EXPECT_NE(end.err.find("/nowhere/report: No such file"), std::string::npos) << end.err;
+}
+
+TEST(HcamemRun, says_what_is_wrong_with_the_command_line) {
+    const std::string run = build_folder() + "/bin/hcamem-run";
+    EXPECT_EQ(support::run({run}).status, 2);
+    EXPECT_EQ(support::run({run, "--nonsense", "true"}).status, 2);
+    EXPECT_EQ(support::run({run, "/"}).status, 126);
+    EXPECT_EQ(support::run({run, "no-such-program-here"}).status, 127);
+    EXPECT_EQ(support::run({run, "--help"}).status, 0);
+    EXPECT_EQ(support::run({run, "--", "sh", "-c", "exit 5"}).status, 5);
+}
+
+TEST(HcamemRun, keeps_what_is_preloaded_already) {
+    support::ProcessOptions how;
+    how.environment = {"LD_PRELOAD=libm.so.6"};
+    const auto end =
+        support::run({build_folder() + "/bin/hcamem-run", "printenv", "LD_PRELOAD"}, how);
+    EXPECT_NE(end.out.find("libhcamem-preload.so:libm.so.6\n"), std::string::npos) << end.out;
+}
+
+} // namespace

@@ -27,6 +27,7 @@ CXXFLAGS += $(OPT) -std=c++20 $(WARN)
 include kdriver/build.mk
 include liballoc/build.mk
 include liballoc/preload/build.mk
+include liballoc/openmpi/build.mk
 include samples/build.mk
 include tools/build.mk
 include tests/build.mk
@@ -34,7 +35,7 @@ include bench/build.mk
 
 .PHONY: all help setup demo test lint install modules_install dkms-install uninstall clean
 
-all: module library preload samples tools ## build the module, the libraries, the samples and the tools
+all: module library preload openmpi samples tools ## build the module, the libraries, the samples and the tools
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,7 +56,7 @@ lint: ## the static checks
 	tests/lint format $(BUILD)
 	tests/lint shell $(BUILD)
 
-install: library preload samples tools ## the libraries, the headers, the samples and the tools, to DESTDIR PREFIX
+install: library preload openmpi samples tools ## the libraries, the headers, the samples and the tools, to DESTDIR PREFIX
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin \
 		$(DESTDIR)$(PREFIX)/include/hcamem/detail $(DESTDIR)$(PREFIX)/include/rdma \
 		$(DESTDIR)$(SBINDIR) $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(UDEVRULESDIR)
@@ -63,7 +64,8 @@ install: library preload samples tools ## the libraries, the headers, the sample
 	ln -sf libhcamem.so.$(LIBHCAMEM_VERSION) $(DESTDIR)$(LIBDIR)/$(LIBHCAMEM_SONAME)
 	ln -sf $(LIBHCAMEM_SONAME) $(DESTDIR)$(LIBDIR)/libhcamem.so
 	install -m 644 $(BUILD)/lib/libhcamem.a $(DESTDIR)$(LIBDIR)
-	install -m 755 $(PRELOAD_LIB) $(DESTDIR)$(LIBDIR)
+	install -m 755 $(PRELOAD_LIB) $(MALLOC_LIB) $(DESTDIR)$(LIBDIR)
+	install -D -m 755 -t $(DESTDIR)$(LIBDIR)/openmpi $(OMPI_COMPONENT)
 	sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' \
 		liballoc/hcamem.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/hcamem.pc
 	install -m 644 include/hcamem.h $(DESTDIR)$(PREFIX)/include
@@ -78,7 +80,8 @@ install: library preload samples tools ## the libraries, the headers, the sample
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(LIBDIR)/libhcamem.* $(DESTDIR)$(LIBDIR)/pkgconfig/hcamem.pc \
-		$(DESTDIR)$(LIBDIR)/$(notdir $(PRELOAD_LIB)) $(DESTDIR)$(PREFIX)/bin/hcamem-run \
+		$(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(PRELOAD_LIB) $(MALLOC_LIB))) \
+		$(DESTDIR)$(LIBDIR)/openmpi/$(notdir $(OMPI_COMPONENT)) $(DESTDIR)$(PREFIX)/bin/hcamem-run \
 		$(DESTDIR)$(PREFIX)/include/hcamem.h $(DESTDIR)$(PREFIX)/include/rdma/hcamem.h \
 		$(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(SAMPLES))) \
 		$(DESTDIR)$(SBINDIR)/hcamemctl $(DESTDIR)$(MANDIR)/man8/hcamemctl.8 \

@@ -13,7 +13,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -165,8 +164,7 @@ static void take_object(const char* name) {
 }
 
 void take_libfabric(const void* caller) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static const void* last; /* the object that was seen to */
+    static _Atomic(const void*) last; /* the object that was seen to; twice does no harm */
     Dl_info info;
     if (dladdr(caller, &info) == 0 || info.dli_fname == NULL) {
         return;
@@ -177,13 +175,10 @@ void take_libfabric(const void* caller) {
     if (!core && strstr(name, "-fi.so") == NULL) { /* a provider, such as libverbs-fi.so */
         return;
     }
-    pthread_mutex_lock(&lock);
-    if (last != info.dli_fbase) {
-        last = info.dli_fbase;
+    if (atomic_exchange(&last, info.dli_fbase) != info.dli_fbase) {
         take_object(info.dli_fname);
         if (!core) {
             take_object("libfabric.so.1");
         }
     }
-    pthread_mutex_unlock(&lock);
 }

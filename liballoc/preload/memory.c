@@ -47,20 +47,12 @@ static atomic_bool failed_before;
 static struct piece* pieces;
 static struct region* regions;
 static atomic_uint region_count;
-static atomic_int process; /* whose all this is */
+static atomic_int process;               /* whose all this is */
+static _Atomic(hcamem_pool*) block_pool; /* of take_block() */
+static atomic_bool is_child;
 
 /* Set while libhcamem registers, which it may do by ibv_reg_mr(). */
 static __thread bool registering __attribute__((tls_model("initial-exec")));
-
-static void lock_all(void) {
-    pthread_mutex_lock(&making);
-    pthread_mutex_lock(&lock);
-}
-
-static void unlock_all(void) {
-    pthread_mutex_unlock(&lock);
-    pthread_mutex_unlock(&making);
-}
 
 static void begin_anew(void) {
     for (struct piece* each = pieces; each != NULL; each = each->next) {
@@ -69,27 +61,36 @@ static void begin_anew(void) {
     atomic_store(&pool, NULL);
     atomic_store(&failed_before, false);
     atomic_store(&process, getpid());
+    atomic_store(&is_child, true);
     report_forget();
 }
 
+static void before_fork(void) {
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void) {
+    pthread_mutex_unlock(&lock);
+}
+
+/* `making` may be held by a thread that the child does not have, over calls of libhcamem, which
+ * has fork handlers of its own: so it is not waited for, but made anew. */
 static void after_fork_in_child(void) {
-    unlock_all();
+    pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&making, NULL);
     begin_anew();
+}
+
+__attribute__((constructor)) static void begin(void) {
+    atomic_store(&process, getpid());
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 /* A child made by a bare clone() has had no fork handler run. */
 static void enter(void) {
-    static atomic_bool handlers;
-    if (!atomic_load(&handlers)) {
-        pthread_mutex_lock(&making);
-        if (!atomic_load(&handlers)) {
-            pthread_atfork(lock_all, unlock_all, after_fork_in_child);
-            atomic_store(&process, getpid());
-            atomic_store(&handlers, true);
-        }
-        pthread_mutex_unlock(&making);
-    } else if (atomic_load(&process) != getpid()) {
-        begin_anew();
+    const int known = atomic_load(&process);
+    if (known != 0 && known != getpid()) {
+        after_fork_in_child();
     }
 }
 
@@ -227,6 +228,67 @@ enum outcome take_memory(const char* owner, const char* name, size_t wanted, siz
 
 void note_other_memory(const char* owner, const char* name, const void* memory, size_t bytes) {
     report_piece(owner, name, false, memory, bytes);
+}
+
+atomic_uintptr_t blocks_begin = UINTPTR_MAX;
+atomic_uintptr_t blocks_end;
+
+static void widen(const void* block, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)block;
+    uintptr_t known = atomic_load(&blocks_begin);
+    while (begin < known && !atomic_compare_exchange_weak(&blocks_begin, &known, begin)) {
+    }
+    known = atomic_load(&blocks_end);
+    while (begin + bytes > known &&
+           !atomic_compare_exchange_weak(&blocks_end, &known, begin + bytes)) {
+    }
+}
+
+enum { kept_idle = 64 << 20, large_block = 1 << 20 }; /* bytes */
+
+enum outcome take_block(const char* owner, const char* name, size_t bytes, size_t align,
+                        void** block) {
+    enter();
+    if (!settings.take || align > HCAMEM_SLAB_UNIT || atomic_load(&is_child)) {
+        return untouched;
+    }
+    if (atomic_load(&failed_before)) {
+        errno = ENOMEM;
+        return settings.strict ? failed : untouched;
+    }
+    const char* why = "?";
+    hcamem_pool* const from = open_pool(&why);
+    if (from == NULL) {
+        return fall_back(owner, name, bytes, ENOMEM, why);
+    }
+    atomic_store(&block_pool, from);
+    *block = library.alloc(from, bytes, align, 0);
+    if (*block == NULL) {
+        const int error = errno;
+        return fall_back(owner, name, bytes, error, library.last_message());
+    }
+    widen(*block, bytes);
+    report_piece(owner, name, true, *block, bytes);
+    return done;
+}
+
+void give_back_block(void* block) {
+    enter();
+    hcamem_pool* const from = atomic_load(&block_pool);
+    if (atomic_load(&is_child)) {
+        return;
+    }
+    const bool large = library.usable(from, block) >= large_block;
+    library.free(from, block);
+    if (large) {
+        library.trim(from, kept_idle);
+    }
+}
+
+size_t block_bytes(const void* block) {
+    hcamem_pool* const from = atomic_load(&block_pool);
+    enter();
+    return atomic_load(&is_child) ? 0 : library.usable(from, block);
 }
 
 /* The caller has taken it off the table. */

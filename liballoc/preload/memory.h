@@ -17,6 +17,7 @@
 
 #include <hcamem.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +40,29 @@ enum outcome take_memory(const char* owner, const char* name, size_t wanted, siz
 
 /* `untouched`: it was not taken here. */
 enum outcome give_back_memory(const void* memory);
+
+/*
+ * A block for the program itself, of at least so many bytes; align 0: 64. It is not held when it
+ * is given back with memory regions on it: that is the program's own order of things. In a
+ * child of fork() `untouched`, and giving back does nothing.
+ */
+enum outcome take_block(const char* owner, const char* name, size_t bytes, size_t align,
+                        void** block);
+
+/* All blocks that were ever taken lie between these, which nobody else's do: the pool reserves
+ * its addresses. In a child its parent's, too. */
+extern atomic_uintptr_t blocks_begin;
+extern atomic_uintptr_t blocks_end;
+
+static inline bool is_block(const void* address) {
+    const uintptr_t at = (uintptr_t)address;
+    return at >= atomic_load_explicit(&blocks_begin, memory_order_relaxed) &&
+           at < atomic_load_explicit(&blocks_end, memory_order_relaxed);
+}
+
+void give_back_block(void* block);
+/* Bytes that may be used of it; in a child 0. */
+size_t block_bytes(const void* block);
 
 /* Says that the pool has memory that was not taken; for the report. */
 void note_other_memory(const char* owner, const char* name, const void* memory, size_t bytes);

@@ -3,8 +3,8 @@
 #include "real.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "settings.h"
 
@@ -54,21 +54,25 @@ static any_function look_up(const void* caller, const char* name, const char* li
     return found;
 }
 
+struct real_entry {
+    struct real_entry* next;
+    const void* caller;
+    any_function function;
+};
+
 any_function real_function(struct real_cache* cache, const void* caller, const char* name,
                            const char* library) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    any_function found = cache->caller == caller ? cache->function : NULL;
-    pthread_mutex_unlock(&lock);
-    if (found != NULL) {
-        return found;
+    for (struct real_entry* each = atomic_load(&cache->first); each != NULL; each = each->next) {
+        if (each->caller == caller) {
+            return each->function;
+        }
     }
-    found = look_up(caller, name, library); /* takes the loader's lock */
-    if (found != NULL) {
-        pthread_mutex_lock(&lock);
-        cache->caller = caller;
-        cache->function = found;
-        pthread_mutex_unlock(&lock);
+    const any_function found = look_up(caller, name, library);
+    struct real_entry* const made = found != NULL ? malloc(sizeof *made) : NULL;
+    if (made != NULL) {
+        *made = (struct real_entry){atomic_load(&cache->first), caller, found};
+        while (!atomic_compare_exchange_weak(&cache->first, &made->next, made)) {
+        }
     }
     return found;
 }

@@ -3,13 +3,16 @@
 #ifndef HCAMEM_PRELOAD_REAL_H
 #define HCAMEM_PRELOAD_REAL_H
 
+#include <stdatomic.h>
+
 /* Makes a function of another type of what real_function() found. */
 typedef void (*any_function)(void);
 
-/* Where to look, and what was found for the last caller. One per function, zeroed. */
+/* What was found, per place that called. One per function, zeroed; needs no lock, which a
+ * child of fork() might find taken. */
+struct real_entry;
 struct real_cache {
-    const void* caller;
-    any_function function;
+    _Atomic(struct real_entry*) first;
 };
 
 /*

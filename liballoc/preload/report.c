@@ -199,7 +199,7 @@ static void put_table(struct text* text) {
 
 /* One write() each, so that the lines of several processes do not mix. */
 static void write_report(const struct text* text) {
-    int to = STDERR_FILENO;
+    int to = settings.report_descriptor >= 0 ? settings.report_descriptor : STDERR_FILENO;
     if (settings.report_path != NULL) {
         to = open(settings.report_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
         if (to < 0) {
@@ -210,7 +210,7 @@ static void write_report(const struct text* text) {
     if (write(to, text->to, text->length) != (ssize_t)text->length) {
         say("the report is not complete");
     }
-    if (to != STDERR_FILENO) {
+    if (settings.report_path != NULL) {
         close(to);
     }
 }

@@ -3,6 +3,7 @@
 #include "settings.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,5 +62,8 @@ __attribute__((constructor)) static void read_settings(void) {
     settings.report = report != NULL && *report != '\0' && strcmp(report, "0") != 0;
     if (settings.report && strcmp(report, "1") != 0) {
         settings.report_path = strdup(report);
+    } else if (settings.report) {
+        /* Far from the numbers that programs expect to get, or close. */
+        settings.report_descriptor = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
     }
 }

@@ -20,6 +20,7 @@ struct settings {
     bool strict;
     bool report;
     const char* report_path; /* NULL: standard error */
+    int report_descriptor;   /* standard error, which many programs close before they end */
 };
 
 extern struct settings settings;

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # Unmodified MPI programs and RDMA tools under the preload library, in guests.
 
-MPI_PROGRAMS := $(addprefix $(BUILD)/tests/mpi/pingpong-,openmpi mpich)
+MPI_PROGRAMS := $(addprefix $(BUILD)/tests/mpi/,pingpong-openmpi pingpong-mpich alloc_mem-openmpi)
 MPI_TEST_OBJECTS := $(call host_test_objects,$(wildcard tests/mpi/*.cpp) \
 	$(patsubst %,tests/support/%.cpp,guest json page_pins process))
 
 .PHONY: mpi-tests
-mpi-tests: $(BUILD)/tests/mpi_tests $(MPI_PROGRAMS) preload library module
+mpi-tests: $(BUILD)/tests/mpi_tests $(MPI_PROGRAMS) preload openmpi library module
 
-# The one program once with each MPI library, as users build theirs.
-$(BUILD)/tests/mpi/pingpong-%: tests/mpi/programs/mpi_pingpong.c
-	@mkdir -p $(@D)
-	@echo "CC  $@"
-	@mpicc.$* -std=c11 -O2 -Wall -Wextra $< -o $@
+# With each MPI library's own compiler wrapper, as users build theirs.
+define mpi_program
+$$(BUILD)/tests/mpi/$(1)-%: tests/mpi/programs/mpi_$(1).c
+	@mkdir -p $$(@D)
+	@echo "CC  $$@"
+	@mpicc.$$* -std=c11 -O2 -Wall -Wextra $$< -o $$@
+endef
+$(foreach p,pingpong alloc_mem,$(eval $(call mpi_program,$(p))))
 
 $(BUILD)/tests/mpi_tests: $(MPI_TEST_OBJECTS)
 	@mkdir -p $(@D)

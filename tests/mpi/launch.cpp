@@ -128,11 +128,6 @@ double Outcome::usec() const {
     return at == std::string::npos ? 0 : std::stod(out.substr(at + 5));
 }
 
-Words under_preload(Mode mode, const std::string& report) {
-    return {build_folder() + "/bin/hcamem-run", mode == Mode::take ? "--strict" : "--none",
-            "--report=" + report};
-}
-
 // UCX takes soft-RoCE's IPv4 packets apart wrongly, so by the link-local IPv6 address, GID 0.
 Words open_mpi(const std::string& transports) {
     return {"mpirun.openmpi",
@@ -165,6 +160,8 @@ Words open_mpi_libfabric() {
             "FI_PROVIDER=verbs,ofi_rxm",
             "-x",
             "FI_UNIVERSE_SIZE=2",
+            "-x",
+            "FI_VERBS_IFACE=v1",
             "-x",
             "FI_OFI_RXM_MSG_TX_SIZE=128",
             "-x",
@@ -199,18 +196,32 @@ std::string program(const std::string& name) {
     return build_folder() + "/tests/mpi/" + name;
 }
 
-Outcome launch(const Words& launcher, const Words& words, Mode mode, const Words& environment) {
+std::string launcher() {
+    return build_folder() + "/bin/hcamem-run";
+}
+
+std::string library_folder() {
+    return build_folder() + "/lib";
+}
+
+Outcome launch(const Command& command, Mode mode) {
     static unsigned runs = 0;
     const std::string report = "/tmp/mpi-report-" + std::to_string(++runs);
-    Words command = launcher;
-    append(command, under_preload(mode, report));
-    append(command, words);
+    Words all = command.launcher;
+    if (command.preload) {
+        all.push_back(launcher());
+    }
+    append(all, command.words);
     support::ProcessOptions how;
-    how.environment = {"OMPI_MCA_plm=isolated", "OMPI_ALLOW_RUN_AS_ROOT=1",
-                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
-    append(how.environment, environment);
+    how.environment = {"OMPI_MCA_plm=isolated",
+                       "OMPI_ALLOW_RUN_AS_ROOT=1",
+                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                       "HCAMEM_PRELOAD_REPORT=" + report,
+                       "HCAMEM_PRELOAD_STRICT=1",
+                       std::string("HCAMEM_PRELOAD_TAKE=") + (mode == Mode::take ? "all" : "none")};
+    append(how.environment, command.environment);
     support::PagePins probes(16384);
-    support::Process process(command, how);
+    support::Process process(all, how);
     const auto end = process.finish(std::chrono::seconds(240));
     Outcome outcome;
     outcome.status = end.status;
@@ -222,10 +233,8 @@ Outcome launch(const Words& launcher, const Words& words, Mode mode, const Words
     return outcome;
 }
 
-Comparison compare(const std::string& name, const Words& launcher, const Words& words,
-                   const Words& environment) {
-    Comparison comparison{launch(launcher, words, Mode::take, environment),
-                          launch(launcher, words, Mode::none, environment)};
+Comparison compare(const std::string& name, const Command& command) {
+    Comparison comparison{launch(command, Mode::take), launch(command, Mode::none)};
     add_case(name, comparison);
     return comparison;
 }

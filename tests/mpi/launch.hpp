@@ -52,9 +52,6 @@ struct Outcome {
     [[nodiscard]] double usec() const;
 };
 
-/// hcamem-run for this mode, to be put in front of a program; its report goes to `report`.
-Words under_preload(Mode mode, const std::string& report);
-
 /// mpirun of Open MPI over these transports of UCX: two ranks of what follows.
 Words open_mpi(const std::string& transports = "rc,self");
 /// The same over libfabric's verbs;ofi_rxm.
@@ -65,16 +62,30 @@ Words mpich();
 /// A program of this build tree's tests/mpi.
 std::string program(const std::string& name);
 
-/// launcher + hcamem-run + words, under the probes.
-Outcome launch(const Words& launcher, const Words& words, Mode mode, const Words& environment = {});
+/// Where this build tree has its libraries.
+std::string library_folder();
+
+/// hcamem-run of this build tree.
+std::string launcher();
+
+/// What is run, and how.
+struct Command {
+    Words launcher = {};    ///< in front of hcamem-run
+    Words words = {};       ///< the program and its arguments
+    Words environment = {}; ///< NAME=VALUE
+    /// Off: without hcamem-run; what runs must bring the preload library itself.
+    bool preload = true;
+};
+
+/// Runs it under the probes.
+Outcome launch(const Command& command, Mode mode);
 
 /// Both ways. Adds a case to the boot's mpi.jsonl.
 struct Comparison {
     Outcome with;
     Outcome without;
 };
-Comparison compare(const std::string& name, const Words& launcher, const Words& words,
-                   const Words& environment = {});
+Comparison compare(const std::string& name, const Command& command);
 
 /// Asserts what must hold of every comparison: success, each of these pools taken, all
 /// registered by the way this boot has, and page pins accordingly.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "support/guest.hpp"
 
 int main(int argc, char** argv) {
@@ -10,5 +12,7 @@ int main(int argc, char** argv) {
     for (const char* device : {"v0", "v0peer", "v1", "v1peer"}) {
         support::must_shell(std::string("ip link set ") + device + " mtu 4500");
     }
+    // An earlier boot's results may be in the same folder.
+    std::filesystem::remove(support::environment("HCAMEM_RESULTS") + "/mpi.jsonl");
     return RUN_ALL_TESTS();
 }

@@ -11,27 +11,61 @@ const std::vector<std::string> ucx_pools{"rc_recv_desc", "rc_send_desc", "ud_rec
 
 TEST(OpenMpi, R20_eager_buffers_of_an_unmodified_program_are_ours_and_not_pinned) {
     const auto both =
-        mpi::compare("Open MPI, UCX", mpi::open_mpi(), {mpi::program("pingpong-openmpi")});
+        mpi::compare("Open MPI, UCX", {mpi::open_mpi(), {mpi::program("pingpong-openmpi")}});
     mpi::expect_taken(both, "ucx", ucx_pools);
     EXPECT_NE(both.with.out.find(" errors=0 "), std::string::npos) << both.with.out;
 }
 
 TEST(Mpich, R20_eager_buffers_of_an_unmodified_program_are_ours_and_not_pinned) {
-    const auto both = mpi::compare("MPICH, UCX", mpi::mpich(), {mpi::program("pingpong-mpich")});
+    const auto both = mpi::compare("MPICH, UCX", {mpi::mpich(), {mpi::program("pingpong-mpich")}});
     mpi::expect_taken(both, "ucx", ucx_pools);
     EXPECT_NE(both.with.out.find(" errors=0 "), std::string::npos) << both.with.out;
 }
 
 TEST(OpenMpi, libfabric_takes_its_buffers_from_us) {
-    const auto both = mpi::compare("Open MPI, libfabric", mpi::open_mpi_libfabric(),
-                                   {mpi::program("pingpong-openmpi")});
+    const auto both = mpi::compare("Open MPI, libfabric",
+                                   {mpi::open_mpi_libfabric(), {mpi::program("pingpong-openmpi")}});
     mpi::expect_taken(both, "libfabric", {"ofi_bufpool"});
     EXPECT_NE(both.with.out.find(" errors=0 "), std::string::npos) << both.with.out;
 }
 
+// The component, from its folder beside the library: no LD_PRELOAD.
+mpi::Words with_component() {
+    mpi::Words words = mpi::open_mpi();
+    words.insert(words.end(), {"--mca", "mca_base_component_path",
+                               "SYSTEM_DEFAULT:" + mpi::library_folder() + "/openmpi"});
+    return words;
+}
+
+TEST(OpenMpiComponent, does_without_preloading_what_the_preload_library_does) {
+    const auto both =
+        mpi::compare("Open MPI, component", {.launcher = with_component(),
+                                             .words = {mpi::program("pingpong-openmpi")},
+                                             .preload = false});
+    mpi::expect_taken(both, "ucx", ucx_pools);
+    EXPECT_NE(both.with.out.find(" errors=0 "), std::string::npos) << both.with.out;
+}
+
+TEST(OpenMpiComponent, serves_mpi_alloc_mem_where_the_hint_asks_for_it) {
+    const auto run = mpi::launch({.launcher = with_component(),
+                                  .words = {mpi::program("alloc_mem-openmpi")},
+                                  .preload = false},
+                                 mpi::Mode::take);
+    EXPECT_EQ(run.status, 0) << run.out << run.err;
+    ASSERT_EQ(run.reports.size(), 2U);
+    for (const mpi::Report& report : run.reports) {
+        std::uint64_t bytes = 0;
+        for (const mpi::Pool& pool : report.pools) {
+            bytes += pool.name == "MPI_Alloc_mem" ? pool.bytes : 0;
+        }
+        EXPECT_GE(bytes, 1U << 20); // the hinted block,
+        EXPECT_LT(bytes, 2U << 20); // not the other
+    }
+}
+
 // What ranks of one machine share is no DMA memory, and stays where UCX has it.
 TEST(OpenMpi, memory_that_ranks_share_is_left_alone) {
-    const auto run = mpi::launch(mpi::open_mpi("rc,sm,self"), {mpi::program("pingpong-openmpi")},
+    const auto run = mpi::launch({mpi::open_mpi("rc,sm,self"), {mpi::program("pingpong-openmpi")}},
                                  mpi::Mode::take);
     EXPECT_EQ(run.status, 0) << run.out << run.err;
     EXPECT_NE(run.out.find(" errors=0 "), std::string::npos) << run.out;

@@ -16,12 +16,12 @@ mpi::Words netpipe(const std::string& program) {
 }
 
 TEST(NetPipe, of_open_mpi) {
-    const auto both = mpi::compare("NetPIPE, Open MPI", mpi::open_mpi(), netpipe("NPopenmpi"));
+    const auto both = mpi::compare("NetPIPE, Open MPI", {mpi::open_mpi(), netpipe("NPopenmpi")});
     mpi::expect_taken(both, "ucx", ucx_pools);
 }
 
 TEST(NetPipe, of_mpich) {
-    const auto both = mpi::compare("NetPIPE, MPICH", mpi::mpich(), netpipe("NPmpich2"));
+    const auto both = mpi::compare("NetPIPE, MPICH", {mpi::mpich(), netpipe("NPmpich2")});
     mpi::expect_taken(both, "ucx", ucx_pools);
 }
 
@@ -34,11 +34,51 @@ mpi::Words pair(const std::string& server, const std::string& port, const std::s
 }
 
 TEST(UcxPerftest, tag_matching_over_rc) {
-    const std::string common = "ucx_perftest -p 21001 -t tag_lat -s 1024 -n 50 -w 5";
-    const auto both = mpi::compare(
-        "ucx_perftest", {}, pair("ucx_perftest -p 21001", "21001", common + " 127.0.0.1"),
-        {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1", "UCX_IB_GID_INDEX=0"});
+    const mpi::Command command{
+        {},
+        pair("ucx_perftest -p 21001", "21001",
+             "ucx_perftest -p 21001 -t tag_lat -s 1024 -n 50 -w 5 127.0.0.1"),
+        {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1", "UCX_IB_GID_INDEX=0"}};
+    const auto both = mpi::compare("ucx_perftest", command);
     mpi::expect_taken(both, "ucx", ucx_pools);
 }
+
+// UCX takes more than that by itself, too; but the line is ours, and one per process.
+TEST(UcxPerftest, memlock_limit_of_8_mib_is_named) {
+    const std::string limited =
+        "ulimit -l 8192; exec setpriv --bounding-set=-ipc_lock ucx_perftest";
+    const mpi::Command command{{},
+                               {"bash", "-c", limited + " -p 21002"},
+                               {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1", "UCX_IB_GID_INDEX=0",
+                                "HCAMEM_PRELOAD_STRICT=0"}};
+    // Alone it fails before it would wait for a client, or is ended.
+    mpi::Command ended = command;
+    ended.launcher = {"timeout", "60"};
+    const auto run = mpi::launch(ended, mpi::Mode::take);
+    const std::string line = "over RLIMIT_MEMLOCK, which is 8 MiB";
+    const auto first = run.err.find(line);
+    ASSERT_NE(first, std::string::npos) << run.err;
+    EXPECT_EQ(run.err.find(line, first + 1), std::string::npos) << run.err;
+    EXPECT_NE(run.err.find("ordinary memory is used from now on"), std::string::npos) << run.err;
+}
+
+/// These register what they allocate themselves.
+class Perftest : public testing::TestWithParam<std::string> {};
+
+TEST_P(Perftest, buffers_are_ours_by_malloc) {
+    static int port = 21100;
+    const std::string number = std::to_string(++port);
+    // Not around the shell, which forks children that go on with its memory.
+    const std::string tool =
+        mpi::launcher() + " --malloc=4K " + GetParam() + " -d rxe0 -x 1 -F -n 200 -p " + number;
+    const auto both = mpi::compare(
+        GetParam(), {.words = pair(tool, number, tool + " 127.0.0.1"), .preload = false});
+    mpi::expect_taken(both, "malloc", {"blocks"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Tools, Perftest,
+                         testing::Values("ib_send_bw", "ib_write_lat", "ib_read_bw",
+                                         "ib_atomic_bw"),
+                         [](const auto& each) { return each.param; });
 
 } // namespace

@@ -3,12 +3,13 @@
 
 PRELOAD_TEST_FOLDER := $(BUILD)/tests/preload
 PRELOAD_FAKES := $(addprefix $(PRELOAD_TEST_FOLDER)/fakes/,libibverbs.so.1 libuct.so.0 libfabric.so.1)
-PRELOAD_TEST_OBJECTS := $(call host_test_objects,$(wildcard tests/preload/*.cpp) \
+PRELOAD_TEST_OBJECTS := $(call host_test_objects,$(filter-out %/malloc_family.cpp,$(wildcard tests/preload/*.cpp)) \
 	$(patsubst %,tests/support/%.cpp,guest json process))
 FAKE_CFLAGS := $(CFLAGS) -fPIC -shared
 
 .PHONY: preload-tests
 preload-tests: $(BUILD)/tests/preload_tests $(PRELOAD_TEST_FOLDER)/probe $(PRELOAD_TEST_FOLDER)/malloc_loop \
+	$(PRELOAD_TEST_FOLDER)/malloc_family \
 	$(PRELOAD_FAKES) preload library
 
 $(PRELOAD_TEST_FOLDER)/fakes/libibverbs.so.1: tests/preload/fakes/fake_verbs.c \
@@ -37,6 +38,11 @@ $(PRELOAD_TEST_FOLDER)/malloc_loop: tests/preload/malloc_loop.c
 	@mkdir -p $(@D)
 	@echo "CC  $@"
 	@$(CC) $(CFLAGS) $< -o $@
+
+$(PRELOAD_TEST_FOLDER)/malloc_family: tests/preload/malloc_family.cpp
+	@mkdir -p $(@D)
+	@echo "CXX $@"
+	@$(CXX) $(TEST_CXXFLAGS) -fno-builtin $< -pthread -o $@
 
 $(BUILD)/tests/preload_tests: $(PRELOAD_TEST_OBJECTS)
 	@mkdir -p $(@D)

@@ -3,17 +3,14 @@
 // which do not depend on who else uses the machine.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 
-#include "support/process.hpp"
+#include "run.hpp"
 
 namespace {
 
-std::string build_folder() {
-    return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().string();
-}
+using preload::build_folder;
 
 /// Instructions in user space from the first of the loader to exit.
 std::uint64_t instructions(const std::string& program, const std::string& preload) {
@@ -49,6 +46,17 @@ TEST(Overhead, allocating_costs_what_it_did) {
     RecordProperty("instructions_with", std::to_string(with));
     ASSERT_GT(with, without);
     EXPECT_LE(static_cast<double>(with) / static_cast<double>(without), 1.02);
+}
+
+// Larger blocks are the pool's affair; smaller ones pay for being told apart.
+TEST(Overhead, allocating_small_blocks_under_the_malloc_library) {
+    const std::string loop = build_folder() + "/tests/preload/malloc_loop";
+    const auto without = instructions(loop, "");
+    const auto with = instructions(loop, build_folder() + "/lib/libhcamem-malloc.so");
+    RecordProperty("instructions_without", std::to_string(without));
+    RecordProperty("instructions_with", std::to_string(with));
+    ASSERT_GT(with, without);
+    EXPECT_LE(static_cast<double>(with) / static_cast<double>(without), 1.3);
 }
 
 } // namespace

@@ -2,83 +2,25 @@
 // The preload library on the host: fakes of UCX, libibverbs and libfabric, ordinary memory in
 // place of the device's. What the device and the HCA add is shown in the guest, by tests/mpi.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
-#include <vector>
 
-#include "support/json.hpp"
-#include "support/process.hpp"
+#include "run.hpp"
 
 namespace {
 
-using Words = std::vector<std::string>;
+using preload::build_folder;
+using preload::taken;
+using preload::Words;
 
-std::string build_folder() {
-    return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().string();
-}
-
-std::string fresh_path() {
-    static int number = 0;
-    return std::filesystem::temp_directory_path() /
-           ("preload-test-" + std::to_string(getpid()) + "-" + std::to_string(++number));
-}
-
-/// A run of the probe: its NAME=VALUE lines, and the report of its own process.
-struct ProbeRun {
-    support::Finished end;
-    std::map<std::string, std::string> said;
-    std::vector<support::Json> reports;
-
-    /// Lines on standard error that the library wrote.
-    [[nodiscard]] long lines() const {
-        std::istringstream text(end.err);
-        long count = 0;
-        for (std::string line; std::getline(text, line);) {
-            count += line.starts_with("hcamem: ") ? 1 : 0;
-        }
-        return count;
-    }
-};
-
-ProbeRun probe(const std::string& scene, const Words& options = {},
-               const Words& environment = {"HCAMEM_SOURCE=memory"}) {
-    const std::string report = fresh_path();
-    Words words{build_folder() + "/bin/hcamem-run", "--report=" + report};
-    words.insert(words.end(), options.begin(), options.end());
+preload::Run probe(const std::string& scene, const Words& options = {},
+                   const Words& environment = {"HCAMEM_SOURCE=memory"}) {
     const std::string here = build_folder() + "/tests/preload";
-    words.insert(words.end(), {here + "/probe", here + "/fakes", scene});
-    support::ProcessOptions how;
-    how.environment = environment;
-    ProbeRun run;
-    run.end = support::run(words, how);
-    std::istringstream lines(run.end.out);
-    for (std::string line; std::getline(lines, line);) {
-        const auto equals = line.find('=');
-        run.said[line.substr(0, equals)] = line.substr(equals + 1);
-    }
-    std::ifstream file(report);
-    for (std::string line; std::getline(file, line);) {
-        run.reports.push_back(support::Json::parse(line));
-    }
-    std::filesystem::remove(report);
-    return run;
-}
-
-bool taken(const support::Json& report, const std::string& pool) {
-    const auto& pools = report["pools"].list();
-    return std::any_of(pools.begin(), pools.end(), [&](const support::Json& each) {
-        return each["name"].string() == pool && each["taken"].unsigned_number() == 1;
-    });
+    return preload::run(options, {here + "/probe", here + "/fakes", scene}, environment);
 }
 
 TEST(Preload, takes_the_pools_of_ucx_by_name_and_nothing_else) {
-    const ProbeRun run = probe("pools", {"--strict"});
+    const auto run = probe("pools", {"--strict"});
     ASSERT_EQ(run.end.status, 0) << run.end.err;
     ASSERT_EQ(run.reports.size(), 1U);
     for (const char* name : {"rc_recv_desc", "rc_send_desc", "rc_verbs_short_desc", "ud_recv_skb",
@@ -96,7 +38,7 @@ TEST(Preload, takes_the_pools_of_ucx_by_name_and_nothing_else) {
 }
 
 TEST(Preload, none_takes_nothing_and_reports_what_would_be_taken) {
-    const ProbeRun run = probe("pools", {"--none"});
+    const auto run = probe("pools", {"--none"});
     ASSERT_EQ(run.end.status, 0) << run.end.err;
     EXPECT_EQ(run.said.at("rc_recv_desc"), "other");
     EXPECT_EQ(run.reports.at(0)["pools"].list().size(), 6U);
@@ -104,13 +46,13 @@ TEST(Preload, none_takes_nothing_and_reports_what_would_be_taken) {
 }
 
 TEST(Preload, memory_stays_until_its_last_registration_is_gone) {
-    const ProbeRun run = probe("hold", {"--strict"});
+    const auto run = probe("hold", {"--strict"});
     EXPECT_EQ(run.end.status, 0) << run.end.err;
     EXPECT_EQ(run.said.at("reused"), "1");
 }
 
 TEST(Preload, any_access_flag_and_any_part_can_be_registered) {
-    const ProbeRun run = probe("access", {"--strict"});
+    const auto run = probe("access", {"--strict"});
     ASSERT_EQ(run.end.status, 0) << run.end.err;
     for (const char* flag : {"access0", "access1", "access2", "access3", "access4", "access5",
                              "access6", "access20"}) {
@@ -122,7 +64,7 @@ TEST(Preload, any_access_flag_and_any_part_can_be_registered) {
 }
 
 TEST(Preload, child_has_zeros_and_memory_of_its_own) {
-    const ProbeRun run = probe("fork", {"--strict"});
+    const auto run = probe("fork", {"--strict"});
     EXPECT_EQ(run.end.status, 0) << run.end.err;
     EXPECT_EQ(run.said.at("child"), "ours");
     ASSERT_EQ(run.reports.size(), 2U); // the child's does not hold its parent's counts
@@ -131,12 +73,12 @@ TEST(Preload, child_has_zeros_and_memory_of_its_own) {
 }
 
 TEST(Preload, threads_and_forks_meanwhile) {
-    const ProbeRun run = probe("threads", {"--strict"});
+    const auto run = probe("threads", {"--strict"});
     EXPECT_EQ(run.end.status, 0) << run.end.err;
 }
 
 TEST(Preload, libfabric_is_reached_once_it_uses_verbs_and_only_for_large_pieces) {
-    const ProbeRun run = probe("fabric", {"--strict"});
+    const auto run = probe("fabric", {"--strict"});
     ASSERT_EQ(run.end.status, 0) << run.end.err;
     const auto& pools = run.reports.at(0)["pools"].list();
     ASSERT_EQ(pools.size(), 1U);
@@ -146,12 +88,12 @@ TEST(Preload, libfabric_is_reached_once_it_uses_verbs_and_only_for_large_pieces)
 }
 
 TEST(Preload, exit_handlers_of_others_may_come_after_ours) {
-    const ProbeRun run = probe("exit", {"--strict"});
+    const auto run = probe("exit", {"--strict"});
     EXPECT_EQ(run.end.status, 0) << run.end.err;
 }
 
 TEST(Preload, without_the_node_a_line_says_so_and_ordinary_memory_is_used) {
-    const ProbeRun run = probe("refusals", {}, {});
+    const auto run = probe("refusals", {}, {});
     EXPECT_EQ(run.end.status, 0) << run.end.err;
     EXPECT_EQ(run.said.at("grow0"), "other");
     EXPECT_EQ(run.said.at("grow2"), "other");
@@ -161,7 +103,7 @@ TEST(Preload, without_the_node_a_line_says_so_and_ordinary_memory_is_used) {
 }
 
 TEST(Preload, strict_makes_that_an_error) {
-    const ProbeRun run = probe("refusals", {"--strict"}, {});
+    const auto run = probe("refusals", {"--strict"}, {});
     EXPECT_EQ(run.said.at("grow0"), "failed");
     EXPECT_EQ(run.said.at("grow2"), "failed");
     EXPECT_EQ(run.lines(), 1) << run.end.err;
@@ -169,7 +111,7 @@ TEST(Preload, strict_makes_that_an_error) {
 
 // UCX would ask again for ever.
 TEST(Preload, after_a_refused_registration_ordinary_memory_is_used) {
-    const ProbeRun run = probe("refusals", {}, {"HCAMEM_SOURCE=memory", "FAKE_REG_FAIL=12"});
+    const auto run = probe("refusals", {}, {"HCAMEM_SOURCE=memory", "FAKE_REG_FAIL=12"});
     EXPECT_EQ(run.end.status, 0) << run.end.err;
     EXPECT_EQ(run.said.at("grow0"), "failed");
     EXPECT_EQ(run.lines(), 1) << run.end.err;
@@ -178,7 +120,7 @@ TEST(Preload, after_a_refused_registration_ordinary_memory_is_used) {
 }
 
 TEST(Preload, limit_of_the_pool_is_named) {
-    const ProbeRun run = probe("pools", {}, {"HCAMEM_SOURCE=memory", "HCAMEM_MAXIMUM=4M"});
+    const auto run = probe("pools", {}, {"HCAMEM_SOURCE=memory", "HCAMEM_MAXIMUM=4M"});
     EXPECT_EQ(run.end.status, 0) << run.end.err;
     EXPECT_EQ(run.said.at("rc_recv_desc"), "ours");
     EXPECT_EQ(run.said.at("tag_eager_send_desc"), "other");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * hcamem-run: starts a program with libhcamem-preload.so. A launcher of its own, because
- * LD_PRELOAD in front of mpirun would reach mpirun, and its ranks only by chance.
+ * hcamem-run: starts a program with libhcamem-preload.so or libhcamem-malloc.so. A launcher of its
+ * own, because LD_PRELOAD in front of mpirun would reach mpirun, and its ranks only by chance.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,6 +29,9 @@ static const char help[] =
     "                       or add a line of JSON to FILE\n"
     "  -s, --strict         memory that cannot be had is an error, not a reason for other memory\n"
     "  -n, --none           take nothing, only report\n"
+    "  -m, --malloc[=SIZE]  also blocks of SIZE bytes or more (64K) that PROGRAM allocates "
+    "itself,\n"
+    "                       for programs that use neither UCX nor libfabric\n"
     "      --hca=NAME       memory of this HCA's node (HCAMEM_HCA)\n"
     "  -h, --help           this text\n"
     "\n"
@@ -106,11 +109,16 @@ static void preload(const char* library) {
 int main(int argc, char** argv) {
     enum { hca = 256 };
     static const struct option options[] = {
-        {"report", optional_argument, NULL, 'r'}, {"strict", no_argument, NULL, 's'},
-        {"none", no_argument, NULL, 'n'},         {"hca", required_argument, NULL, hca},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+        {"report", optional_argument, NULL, 'r'},
+        {"strict", no_argument, NULL, 's'},
+        {"none", no_argument, NULL, 'n'},
+        {"malloc", optional_argument, NULL, 'm'},
+        {"hca", required_argument, NULL, hca},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
-    for (int option; (option = getopt_long(argc, argv, "+r::snh", options, NULL)) != -1;) {
+    const char* library = "libhcamem-preload.so";
+    for (int option; (option = getopt_long(argc, argv, "+r::snm::h", options, NULL)) != -1;) {
         switch (option) {
         case 'r':
             set("HCAMEM_PRELOAD_REPORT", optarg != NULL ? absolute(optarg) : "1");
@@ -120,6 +128,12 @@ int main(int argc, char** argv) {
             break;
         case 'n':
             set("HCAMEM_PRELOAD_TAKE", "none");
+            break;
+        case 'm':
+            library = "libhcamem-malloc.so";
+            if (optarg != NULL) {
+                set("HCAMEM_MALLOC_THRESHOLD", optarg);
+            }
             break;
         case hca:
             set("HCAMEM_HCA", optarg);
@@ -135,7 +149,7 @@ int main(int argc, char** argv) {
     if (optind == argc) {
         fail(usage_error, "no program given; see hcamem-run --help");
     }
-    preload(find_library("libhcamem-preload.so"));
+    preload(find_library(library));
     execvp(argv[optind], argv + optind);
     fail(errno == ENOENT ? not_found : cannot_run, "%s: %s", argv[optind], strerror(errno));
 }

@@ -59,7 +59,7 @@ lint: ## the static checks
 install: library preload openmpi samples tools ## the libraries, the headers, the samples and the tools, to DESTDIR PREFIX
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin \
 		$(DESTDIR)$(PREFIX)/include/hcamem/detail $(DESTDIR)$(PREFIX)/include/rdma \
-		$(DESTDIR)$(SBINDIR) $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(UDEVRULESDIR)
+		$(DESTDIR)$(SBINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(UDEVRULESDIR)
 	install -m 755 $(BUILD)/lib/libhcamem.so.$(LIBHCAMEM_VERSION) $(DESTDIR)$(LIBDIR)
 	ln -sf libhcamem.so.$(LIBHCAMEM_VERSION) $(DESTDIR)$(LIBDIR)/$(LIBHCAMEM_SONAME)
 	ln -sf $(LIBHCAMEM_SONAME) $(DESTDIR)$(LIBDIR)/libhcamem.so
@@ -74,6 +74,7 @@ install: library preload openmpi samples tools ## the libraries, the headers, th
 	install -m 644 include/uapi/rdma/hcamem.h $(DESTDIR)$(PREFIX)/include/rdma
 	install -m 755 $(SAMPLES) $(HCAMEM_RUN) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(HCAMEMCTL) $(DESTDIR)$(SBINDIR)
+	install -m 644 docs/hcamem-run.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 docs/hcamemctl.8 $(DESTDIR)$(MANDIR)/man8
 	install -m 644 kdriver/60-hcamem.rules $(DESTDIR)$(UDEVRULESDIR)
 	@test -n "$(DESTDIR)" || ldconfig
@@ -84,7 +85,8 @@ uninstall: ## remove what install put there
 		$(DESTDIR)$(LIBDIR)/openmpi/$(notdir $(OMPI_COMPONENT)) $(DESTDIR)$(PREFIX)/bin/hcamem-run \
 		$(DESTDIR)$(PREFIX)/include/hcamem.h $(DESTDIR)$(PREFIX)/include/rdma/hcamem.h \
 		$(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(SAMPLES))) \
-		$(DESTDIR)$(SBINDIR)/hcamemctl $(DESTDIR)$(MANDIR)/man8/hcamemctl.8 \
+		$(DESTDIR)$(SBINDIR)/hcamemctl $(DESTDIR)$(MANDIR)/man1/hcamem-run.1 \
+		$(DESTDIR)$(MANDIR)/man8/hcamemctl.8 \
 		$(DESTDIR)$(UDEVRULESDIR)/60-hcamem.rules
 	rm -rf $(DESTDIR)$(PREFIX)/include/hcamem
 

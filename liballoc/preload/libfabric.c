@@ -24,6 +24,14 @@
 #include "memory.h"
 #include "settings.h"
 
+#if defined(__x86_64__)
+enum { call_relocation = R_X86_64_JUMP_SLOT, data_relocation = R_X86_64_GLOB_DAT };
+#elif defined(__aarch64__)
+enum { call_relocation = R_AARCH64_JUMP_SLOT, data_relocation = R_AARCH64_GLOB_DAT };
+#else
+#error "which relocations fill the global offset table here?"
+#endif
+
 enum { smallest = 1 << 20 }; /* bytes; a buffer pool's piece is far larger, all else smaller */
 
 static int pool_memalign(void** memory, size_t align, size_t bytes) {
@@ -139,7 +147,7 @@ static bool change_table(const struct link_map* map) {
             const ElfW(Rela)* const each = &object.tables[table][i];
             const uint32_t symbol = ELF64_R_SYM(each->r_info);
             const uint32_t type = ELF64_R_TYPE(each->r_info);
-            if (symbol == 0 || (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)) {
+            if (symbol == 0 || (type != call_relocation && type != data_relocation)) {
                 continue;
             }
             const uintptr_t value = replacement_for(object.names + object.symbols[symbol].st_name);

@@ -151,6 +151,11 @@ Words open_mpi(const std::string& transports) {
             "UCX_IB_GID_INDEX=0"};
 }
 
+Words open_mpi_environment() {
+    return {"OMPI_MCA_plm=isolated", "OMPI_ALLOW_RUN_AS_ROOT=1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+}
+
 Words open_mpi_libfabric() {
     return {"mpirun.openmpi",
             "--oversubscribe",
@@ -200,6 +205,15 @@ std::string launcher() {
     return build_folder() + "/bin/hcamem-run";
 }
 
+/// What everybody holds through all nodes.
+std::uint64_t held_bytes() {
+    std::uint64_t bytes = 0;
+    for (const auto& node : std::filesystem::directory_iterator("/sys/class/hcamem")) {
+        bytes += support::read_number(node.path() / "bytes_in_use");
+    }
+    return bytes;
+}
+
 std::string library_folder() {
     return build_folder() + "/lib";
 }
@@ -223,6 +237,7 @@ Outcome launch(const Command& command, Mode mode) {
     support::PagePins probes(16384);
     support::Process process(all, how);
     const auto end = process.finish(std::chrono::seconds(240));
+    EXPECT_TRUE(support::eventually([] { return held_bytes() == 0; }));
     Outcome outcome;
     outcome.status = end.status;
     outcome.out = end.out;

@@ -54,6 +54,8 @@ struct Outcome {
 
 /// mpirun of Open MPI over these transports of UCX: two ranks of what follows.
 Words open_mpi(const std::string& transports = "rc,self");
+/// What mpirun needs in the guest: no remote shell, and to be root.
+Words open_mpi_environment();
 /// The same over libfabric's verbs;ofi_rxm.
 Words open_mpi_libfabric();
 /// mpiexec of MPICH over UCX.
@@ -77,7 +79,10 @@ struct Command {
     bool preload = true;
 };
 
-/// Runs it under the probes.
+/// What everybody holds through the nodes.
+std::uint64_t held_bytes();
+
+/// Runs it under the probes. When it has ended nothing may be held any more.
 Outcome launch(const Command& command, Mode mode);
 
 /// Both ways. Adds a case to the boot's mpi.jsonl.

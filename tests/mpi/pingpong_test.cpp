@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "launch.hpp"
+#include "support/guest.hpp"
+#include "support/process.hpp"
 
 namespace {
 
@@ -27,6 +29,19 @@ TEST(OpenMpi, libfabric_takes_its_buffers_from_us) {
                                    {mpi::open_mpi_libfabric(), {mpi::program("pingpong-openmpi")}});
     mpi::expect_taken(both, "libfabric", {"ofi_bufpool"});
     EXPECT_NE(both.with.out.find(" errors=0 "), std::string::npos) << both.with.out;
+}
+
+TEST(OpenMpi, R05_a_killed_rank_leaves_nothing_behind) {
+    mpi::Words words = mpi::open_mpi();
+    words.insert(words.end(), {mpi::launcher(), mpi::program("pingpong-openmpi"), "forever"});
+    support::ProcessOptions how;
+    how.environment = mpi::open_mpi_environment();
+    support::Process run(words, how);
+    run.await_output("going on");
+    EXPECT_GT(mpi::held_bytes(), 64U << 20);
+    support::must_shell("kill -9 $(pgrep -o -x pingpong-openmp)");
+    EXPECT_NE(run.finish().status, 0); // mpirun ends the other rank
+    EXPECT_TRUE(support::eventually([] { return mpi::held_bytes() == 0; }));
 }
 
 // The component, from its folder beside the library: no LD_PRELOAD.

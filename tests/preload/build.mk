@@ -2,7 +2,8 @@
 # Tests of the preload library on the host, with fakes of the libraries that it stands in front of.
 
 PRELOAD_TEST_FOLDER := $(BUILD)/tests/preload
-PRELOAD_FAKES := $(addprefix $(PRELOAD_TEST_FOLDER)/fakes/,libibverbs.so.1 libuct.so.0 libfabric.so.1)
+PRELOAD_FAKES := $(addprefix $(PRELOAD_TEST_FOLDER)/fakes/,libibverbs.so.1 libuct.so.0 libfabric.so.1) \
+	$(addprefix $(PRELOAD_TEST_FOLDER)/symbolic/,libuct.so.0 libfabric.so.1)
 PRELOAD_TEST_OBJECTS := $(call host_test_objects,$(filter-out %/malloc_family.cpp,$(wildcard tests/preload/*.cpp)) \
 	$(patsubst %,tests/support/%.cpp,guest json process))
 FAKE_CFLAGS := $(CFLAGS) -fPIC -shared
@@ -22,6 +23,17 @@ $(PRELOAD_TEST_FOLDER)/fakes/libuct.so.0: tests/preload/fakes/fake_uct.c \
 		$(PRELOAD_TEST_FOLDER)/fakes/libibverbs.so.1
 	@echo "CC  $@"
 	@$(CC) $(FAKE_CFLAGS) $^ -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@
+
+# Its calls bound within it, as some distributions build libraries.
+$(PRELOAD_TEST_FOLDER)/symbolic/libuct.so.0: tests/preload/fakes/fake_uct.c \
+		$(PRELOAD_TEST_FOLDER)/fakes/libibverbs.so.1
+	@mkdir -p $(@D)
+	@echo "CC  $@"
+	@$(CC) $(FAKE_CFLAGS) $^ -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/../fakes' -Wl,-Bsymbolic-functions -o $@
+
+$(PRELOAD_TEST_FOLDER)/symbolic/libfabric.so.1: $(PRELOAD_TEST_FOLDER)/fakes/libfabric.so.1
+	@mkdir -p $(@D)
+	@ln -sf ../fakes/$(@F) $@
 
 # Bound when loaded and then read-only, as distributions build it.
 $(PRELOAD_TEST_FOLDER)/fakes/libfabric.so.1: tests/preload/fakes/fake_libfabric.c \

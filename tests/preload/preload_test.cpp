@@ -77,6 +77,15 @@ TEST(Preload, threads_and_forks_meanwhile) {
     EXPECT_EQ(run.end.status, 0) << run.end.err;
 }
 
+TEST(Preload, ucx_whose_calls_are_bound_within_it_is_told) {
+    const std::string here = build_folder() + "/tests/preload";
+    const auto run =
+        preload::run({}, {here + "/probe", here + "/symbolic", "pools"}, {"HCAMEM_SOURCE=memory"});
+    ASSERT_EQ(run.end.status, 0) << run.end.err;
+    EXPECT_EQ(run.said.at("rc_recv_desc"), "other");
+    EXPECT_EQ(run.reports.at(0)["out_of_reach"].unsigned_number(), 1U);
+}
+
 TEST(Preload, libfabric_is_reached_once_it_uses_verbs_and_only_for_large_pieces) {
     const auto run = probe("fabric", {"--strict"});
     ASSERT_EQ(run.end.status, 0) << run.end.err;

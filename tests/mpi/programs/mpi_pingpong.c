@@ -2,11 +2,12 @@
 /*
  * Two ranks send each other messages of sizes from one byte to past the eager limits, and
  * compare every byte. Rank 0 prints one line: "bytes=N errors=N usec=N", usec per one-way
- * message of 4 KiB.
+ * message of 4 KiB. With the argument "forever" it goes on until it is killed.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { most = 1 << 18, rounds = 2, timed_size = 4096, timed_rounds = 20 };
 
@@ -81,6 +82,15 @@ int main(int argc, char** argv) {
         for (int round = 0; round < rounds; ++round) {
             errors += exchange(buffer, sizes[i], rank, round);
             bytes += 2UL * (unsigned long)sizes[i];
+        }
+    }
+    if (argc == 2 && strcmp(argv[1], "forever") == 0) {
+        if (rank == 0) {
+            puts("going on");
+            fflush(stdout);
+        }
+        for (;;) {
+            errors += exchange(buffer, sizes[4], rank, 0);
         }
     }
     MPI_Reduce(&errors, &all_errors, 1, MPI_UNSIGNED_LONG, MPI_SUM, 0, MPI_COMM_WORLD);

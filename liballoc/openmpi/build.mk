@@ -8,7 +8,7 @@ OMPI_INCLUDES = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I omp
 openmpi: $(OMPI_COMPONENT) ## the component for Open MPI 4.1
 
 # What it calls of Open MPI is in the process that loads it.
-$(OMPI_COMPONENT): liballoc/openmpi/mpool_hcamem.c liballoc/preload/blocks.h
+$(OMPI_COMPONENT): liballoc/openmpi/mpool_hcamem.c liballoc/preload/component.h
 	@mkdir -p $(@D)
 	@echo "CC  $<"
 	@$(CC) $(CPPFLAGS) -Iliballoc $(OMPI_INCLUDES) -DHCAMEM_LIBDIR='"$(LIBDIR)"' \

@@ -20,7 +20,7 @@
 #include <opal/mca/mpool/base/base.h>
 #include <opal/mca/mpool/mpool.h>
 
-#include "preload/blocks.h"
+#include "preload/component.h"
 
 #if OPAL_MAJOR_VERSION != 4 || OPAL_MINOR_VERSION != 1
 #error "this component is for Open MPI 4.1: its headers must be those of libopenmpi-dev 4.1"

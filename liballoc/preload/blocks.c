@@ -1,31 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-#define _GNU_SOURCE
 #include "blocks.h"
 
-#include <malloc.h>
-#include <stdlib.h>
+#include "report.h"
 
-#include "export.h"
-#include "memory.h"
+atomic_uintptr_t blocks_begin = UINTPTR_MAX;
+atomic_uintptr_t blocks_end;
 
-HOOK void* hcamem_preload_alloc(size_t bytes, size_t align) {
-    void* block = NULL;
-    align = align > 64 ? align : 64;
-    if (take_block("mpi", "MPI_Alloc_mem", bytes, align, &block) == untouched &&
-        posix_memalign(&block, align, bytes) != 0) {
-        return NULL;
+static void widen(const void* block, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)block;
+    uintptr_t known = atomic_load(&blocks_begin);
+    while (begin < known && !atomic_compare_exchange_weak(&blocks_begin, &known, begin)) {
     }
-    return block;
-}
-
-HOOK void hcamem_preload_free(void* block) {
-    if (is_block(block)) {
-        give_back_block(block);
-    } else {
-        free(block);
+    known = atomic_load(&blocks_end);
+    while (begin + bytes > known &&
+           !atomic_compare_exchange_weak(&blocks_end, &known, begin + bytes)) {
     }
 }
 
-HOOK size_t hcamem_preload_usable(void* block) {
-    return is_block(block) ? block_bytes(block) : malloc_usable_size(block);
+enum { kept_idle = 64 << 20, large_block = 1 << 20 }; /* bytes */
+
+enum outcome take_block(const char* owner, const char* name, size_t bytes, size_t align,
+                        void** block) {
+    if (in_child()) {
+        return untouched;
+    }
+    const enum outcome result = obtain(owner, name, bytes, align, block);
+    if (result != done) {
+        return result;
+    }
+    widen(*block, bytes);
+    report_piece(owner, name, true, *block, bytes);
+    return done;
+}
+
+void give_back_block(void* block) {
+    if (in_child()) {
+        return;
+    }
+    hcamem_pool* const from = current_pool();
+    const bool large = library.usable(from, block) >= large_block;
+    library.free(from, block);
+    if (large) {
+        library.trim(from, kept_idle);
+    }
+}
+
+size_t block_bytes(const void* block) {
+    return in_child() ? 0 : library.usable(current_pool(), block);
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # Unmodified MPI programs and RDMA tools under the preload library, in guests.
 
-MPI_PROGRAMS := $(addprefix $(BUILD)/tests/mpi/,pingpong-openmpi pingpong-mpich alloc_mem-openmpi)
+MPI_PROGRAMS := $(addprefix $(BUILD)/tests/mpi/,pingpong-openmpi pingpong-mpich alloc_mem-openmpi \
+	linked-openmpi libother_version.so)
 MPI_TEST_OBJECTS := $(call host_test_objects,$(wildcard tests/mpi/*.cpp) \
 	$(patsubst %,tests/support/%.cpp,guest json page_pins process))
 
@@ -16,6 +17,17 @@ $$(BUILD)/tests/mpi/$(1)-%: tests/mpi/programs/mpi_$(1).c
 	@mpicc.$$* -std=c11 -O2 -Wall -Wextra $$< -o $$@
 endef
 $(foreach p,pingpong alloc_mem,$(eval $(call mpi_program,$(p))))
+
+$(BUILD)/tests/mpi/linked-openmpi: tests/mpi/programs/mpi_pingpong.c $(PRELOAD_LIB)
+	@mkdir -p $(@D)
+	@echo "CC  $@"
+	@mpicc.openmpi -std=c11 -O2 -Wall -Wextra $< -Wl,--no-as-needed $(PRELOAD_LIB) \
+		-Wl,-rpath,'$$ORIGIN/../../lib' -o $@
+
+$(BUILD)/tests/mpi/libother_version.so: tests/mpi/programs/other_version.c
+	@mkdir -p $(@D)
+	@echo "CC  $@"
+	@$(CC) $(CFLAGS) -fPIC -shared $< -o $@
 
 $(BUILD)/tests/mpi_tests: $(MPI_TEST_OBJECTS)
 	@mkdir -p $(@D)

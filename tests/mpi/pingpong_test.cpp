@@ -78,6 +78,30 @@ TEST(OpenMpiComponent, serves_mpi_alloc_mem_where_the_hint_asks_for_it) {
     }
 }
 
+// Open MPI's answer to who it is, put in front of it.
+TEST(OpenMpiComponent, does_nothing_in_another_version_and_says_so) {
+    mpi::Words launcher = with_component();
+    launcher.insert(launcher.end(), {"-x", "LD_PRELOAD=" + mpi::program("libother_version.so")});
+    const auto run = mpi::launch(
+        {.launcher = launcher, .words = {mpi::program("alloc_mem-openmpi")}, .preload = false},
+        mpi::Mode::take);
+    EXPECT_EQ(run.status, 0) << run.out << run.err;
+    EXPECT_NE(run.err.find("is for Open MPI 4.1 and does nothing in Open MPI v5.0.3\n"),
+              std::string::npos)
+        << run.err;
+    EXPECT_TRUE(run.reports.empty());
+}
+
+TEST(OpenMpi, a_program_may_be_linked_with_the_preload_library) {
+    const auto run = mpi::launch(
+        {.launcher = mpi::open_mpi(), .words = {mpi::program("linked-openmpi")}, .preload = false},
+        mpi::Mode::take);
+    EXPECT_EQ(run.status, 0) << run.out << run.err;
+    EXPECT_NE(run.out.find(" errors=0 "), std::string::npos) << run.out;
+    EXPECT_GT(run.taken_bytes(), 64U << 20);
+    EXPECT_EQ(run.pins != 0, !support::rxe_imports_dma_bufs());
+}
+
 // What ranks of one machine share is no DMA memory, and stays where UCX has it.
 TEST(OpenMpi, memory_that_ranks_share_is_left_alone) {
     const auto run = mpi::launch({mpi::open_mpi("rc,sm,self"), {mpi::program("pingpong-openmpi")}},

@@ -101,6 +101,22 @@ TEST(Preload, exit_handlers_of_others_may_come_after_ours) {
     EXPECT_EQ(run.end.status, 0) << run.end.err;
 }
 
+/// The pool's addresses must be fewer than valgrind has.
+class UnderValgrind : public testing::TestWithParam<std::string> {};
+
+TEST_P(UnderValgrind, touches_nothing_that_it_gave_back) {
+    const std::string here = build_folder() + "/tests/preload";
+    const auto run = preload::run(
+        {"--strict"},
+        {"valgrind", "-q", "--error-exitcode=9", here + "/probe", here + "/fakes", GetParam()},
+        {"HCAMEM_SOURCE=memory", "HCAMEM_MAXIMUM=512M"});
+    EXPECT_EQ(run.end.status, 0) << run.end.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenes, UnderValgrind,
+                         testing::Values("pools", "hold", "access", "fork", "fabric", "exit"),
+                         [](const auto& each) { return each.param; });
+
 TEST(Preload, without_the_node_a_line_says_so_and_ordinary_memory_is_used) {
     const auto run = probe("refusals", {}, {});
     EXPECT_EQ(run.end.status, 0) << run.end.err;

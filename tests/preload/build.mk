@@ -10,7 +10,7 @@ FAKE_CFLAGS := $(CFLAGS) -fPIC -shared
 
 .PHONY: preload-tests
 preload-tests: $(BUILD)/tests/preload_tests $(PRELOAD_TEST_FOLDER)/probe $(PRELOAD_TEST_FOLDER)/malloc_loop \
-	$(PRELOAD_TEST_FOLDER)/malloc_family \
+	$(PRELOAD_TEST_FOLDER)/malloc_family $(PRELOAD_TEST_FOLDER)/valgrind.supp \
 	$(PRELOAD_FAKES) preload library
 
 $(PRELOAD_TEST_FOLDER)/fakes/libibverbs.so.1: tests/preload/fakes/fake_verbs.c \
@@ -50,6 +50,10 @@ $(PRELOAD_TEST_FOLDER)/malloc_loop: tests/preload/malloc_loop.c
 	@mkdir -p $(@D)
 	@echo "CC  $@"
 	@$(CC) $(CFLAGS) $< -o $@
+
+$(PRELOAD_TEST_FOLDER)/valgrind.supp: tests/preload/valgrind.supp
+	@mkdir -p $(@D)
+	@cp $< $@
 
 $(PRELOAD_TEST_FOLDER)/malloc_family: tests/preload/malloc_family.cpp
 	@mkdir -p $(@D)

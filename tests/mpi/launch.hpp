@@ -48,8 +48,7 @@ struct Outcome {
 
     [[nodiscard]] std::uint64_t taken_bytes() const;
     [[nodiscard]] std::uint64_t registrations(const std::string& path) const;
-    /// The number behind "usec=" in the output; 0: there is none.
-    [[nodiscard]] double usec() const;
+    double usec = 0; ///< of a message, as the program measured it; 0: it did not
 };
 
 /// mpirun of Open MPI over these transports of UCX: two ranks of what follows.
@@ -64,6 +63,9 @@ Words mpich();
 /// A program of this build tree's tests/mpi.
 std::string program(const std::string& name);
 
+/// For usec_in: the number behind "usec=".
+double usec_of_pingpong(const std::string& out);
+
 /// Where this build tree has its libraries.
 std::string library_folder();
 
@@ -75,6 +77,8 @@ struct Command {
     Words launcher = {};    ///< in front of hcamem-run
     Words words = {};       ///< the program and its arguments
     Words environment = {}; ///< NAME=VALUE
+    /// Finds the time of a message in the output, microseconds.
+    double (*usec_in)(const std::string& out) = nullptr;
     /// Off: without hcamem-run; what runs must bring the preload library itself.
     bool preload = true;
 };

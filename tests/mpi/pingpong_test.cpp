@@ -11,22 +11,29 @@ namespace {
 const std::vector<std::string> ucx_pools{"rc_recv_desc", "rc_send_desc", "ud_recv_skb",
                                          "ud_tx_skb"};
 
+mpi::Comparison compare_pingpong(const std::string& name, const mpi::Words& launcher,
+                                 const std::string& program, bool preload = true) {
+    return mpi::compare(name, {.launcher = launcher,
+                               .words = {mpi::program(program)},
+                               .usec_in = mpi::usec_of_pingpong,
+                               .preload = preload});
+}
+
 TEST(OpenMpi, R20_eager_buffers_of_an_unmodified_program_are_ours_and_not_pinned) {
-    const auto both =
-        mpi::compare("Open MPI, UCX", {mpi::open_mpi(), {mpi::program("pingpong-openmpi")}});
+    const auto both = compare_pingpong("Open MPI, UCX", mpi::open_mpi(), "pingpong-openmpi");
     mpi::expect_taken(both, "ucx", ucx_pools);
     EXPECT_NE(both.with.out.find(" errors=0 "), std::string::npos) << both.with.out;
 }
 
 TEST(Mpich, R20_eager_buffers_of_an_unmodified_program_are_ours_and_not_pinned) {
-    const auto both = mpi::compare("MPICH, UCX", {mpi::mpich(), {mpi::program("pingpong-mpich")}});
+    const auto both = compare_pingpong("MPICH, UCX", mpi::mpich(), "pingpong-mpich");
     mpi::expect_taken(both, "ucx", ucx_pools);
     EXPECT_NE(both.with.out.find(" errors=0 "), std::string::npos) << both.with.out;
 }
 
 TEST(OpenMpi, libfabric_takes_its_buffers_from_us) {
-    const auto both = mpi::compare("Open MPI, libfabric",
-                                   {mpi::open_mpi_libfabric(), {mpi::program("pingpong-openmpi")}});
+    const auto both =
+        compare_pingpong("Open MPI, libfabric", mpi::open_mpi_libfabric(), "pingpong-openmpi");
     mpi::expect_taken(both, "libfabric", {"ofi_bufpool"});
     EXPECT_NE(both.with.out.find(" errors=0 "), std::string::npos) << both.with.out;
 }
@@ -54,9 +61,7 @@ mpi::Words with_component() {
 
 TEST(OpenMpiComponent, does_without_preloading_what_the_preload_library_does) {
     const auto both =
-        mpi::compare("Open MPI, component", {.launcher = with_component(),
-                                             .words = {mpi::program("pingpong-openmpi")},
-                                             .preload = false});
+        compare_pingpong("Open MPI, component", with_component(), "pingpong-openmpi", false);
     mpi::expect_taken(both, "ucx", ucx_pools);
     EXPECT_NE(both.with.out.find(" errors=0 "), std::string::npos) << both.with.out;
 }

@@ -2,6 +2,8 @@
 // Benchmarks of others, unmodified.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "launch.hpp"
 
 namespace {
@@ -33,14 +35,63 @@ mpi::Words pair(const std::string& server, const std::string& port, const std::s
                 "; status=$?; wait $! && exit $status"};
 }
 
+/// "Final: iterations percentile average overall ...", times of a message in microseconds.
+double usec_of_ucx_perftest(const std::string& out) {
+    const auto at = out.rfind("Final:");
+    std::istringstream fields(at == std::string::npos ? "" : out.substr(at + 6));
+    double iterations = 0;
+    double percentile = 0;
+    double average = 0;
+    double overall = 0;
+    return fields >> iterations >> percentile >> average >> overall ? overall : 0;
+}
+
+/// The last line of numbers: bytes, iterations, then for latency minimum, maximum, typical
+/// microseconds; for bandwidth peak, average and millions of messages in a second.
+double usec_of_perftest(const std::string& out) {
+    const bool latency = out.find("t_typical") != std::string::npos;
+    double found = 0;
+    std::istringstream lines(out);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream fields(line);
+        double bytes = 0;
+        double iterations = 0;
+        double first = 0;
+        double second = 0;
+        double third = 0;
+        if (fields >> bytes >> iterations >> first >> second >> third && third > 0) {
+            found = latency ? third : 1 / third;
+        }
+    }
+    return found;
+}
+
 TEST(UcxPerftest, tag_matching_over_rc) {
     const mpi::Command command{
-        {},
-        pair("ucx_perftest -p 21001", "21001",
-             "ucx_perftest -p 21001 -t tag_lat -s 1024 -n 50 -w 5 127.0.0.1"),
-        {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1", "UCX_IB_GID_INDEX=0"}};
+        .words = pair("ucx_perftest -p 21001", "21001",
+                      "ucx_perftest -p 21001 -t tag_lat -s 1024 -n 50 -w 5 127.0.0.1"),
+        .environment = {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1", "UCX_IB_GID_INDEX=0"},
+        .usec_in = usec_of_ucx_perftest};
     const auto both = mpi::compare("ucx_perftest", command);
     mpi::expect_taken(both, "ucx", ucx_pools);
+}
+
+// What an atomic operation fetches comes into a pool of its own.
+TEST(UcxPerftest, atomics_over_rc) {
+    const mpi::Command command{
+        .words = pair("ucx_perftest -p 21003", "21003",
+                      "ucx_perftest -p 21003 -t ucp_fadd -s 8 -n 50 -w 5 127.0.0.1"),
+        .environment = {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1", "UCX_IB_GID_INDEX=0"},
+        .usec_in = usec_of_ucx_perftest};
+    const auto both = mpi::compare("ucx_perftest, atomics", command);
+    mpi::expect_taken(both, "ucx", ucx_pools);
+    std::uint64_t bytes = 0;
+    for (const mpi::Report& report : both.with.reports) {
+        for (const mpi::Pool& pool : report.pools) {
+            bytes += pool.name == "rc_verbs_short_desc" ? pool.bytes : 0;
+        }
+    }
+    EXPECT_GT(bytes, 0U);
 }
 
 std::size_t count(const std::string& text, const std::string& part) {
@@ -51,7 +102,7 @@ std::size_t count(const std::string& text, const std::string& part) {
     return found;
 }
 
-// UCX's own registrations need more than that, too: it tries for ever, with us and without. The
+// UCX's own registrations need more than that, too, and it goes on trying until it is ended. The
 // line is ours, one a process.
 TEST(UcxPerftest, memlock_limit_of_8_mib_is_named) {
     const std::string limited =
@@ -74,8 +125,9 @@ TEST_P(Perftest, buffers_are_ours_by_malloc) {
     // Not around the shell, which forks children that go on with its memory.
     const std::string tool =
         mpi::launcher() + " --malloc=4K " + GetParam() + " -d rxe0 -x 1 -F -n 200 -p " + number;
-    const auto both = mpi::compare(
-        GetParam(), {.words = pair(tool, number, tool + " 127.0.0.1"), .preload = false});
+    const auto both = mpi::compare(GetParam(), {.words = pair(tool, number, tool + " 127.0.0.1"),
+                                                .usec_in = usec_of_perftest,
+                                                .preload = false});
     mpi::expect_taken(both, "malloc", {"blocks"});
 }
 

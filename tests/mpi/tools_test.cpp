@@ -76,24 +76,6 @@ TEST(UcxPerftest, tag_matching_over_rc) {
     mpi::expect_taken(both, "ucx", ucx_pools);
 }
 
-// What an atomic operation fetches comes into a pool of its own.
-TEST(UcxPerftest, atomics_over_rc) {
-    const mpi::Command command{
-        .words = pair("ucx_perftest -p 21003", "21003",
-                      "ucx_perftest -p 21003 -t ucp_fadd -s 8 -n 50 -w 5 127.0.0.1"),
-        .environment = {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1", "UCX_IB_GID_INDEX=0"},
-        .usec_in = usec_of_ucx_perftest};
-    const auto both = mpi::compare("ucx_perftest, atomics", command);
-    mpi::expect_taken(both, "ucx", ucx_pools);
-    std::uint64_t bytes = 0;
-    for (const mpi::Report& report : both.with.reports) {
-        for (const mpi::Pool& pool : report.pools) {
-            bytes += pool.name == "rc_verbs_short_desc" ? pool.bytes : 0;
-        }
-    }
-    EXPECT_GT(bytes, 0U);
-}
-
 std::size_t count(const std::string& text, const std::string& part) {
     std::size_t found = 0;
     for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {

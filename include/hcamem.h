@@ -42,6 +42,7 @@ extern "C" {
 typedef struct hcamem_pool hcamem_pool;
 typedef struct hcamem_binding hcamem_binding;
 typedef struct hcamem_fixed hcamem_fixed;
+typedef struct hcamem_registration hcamem_registration;
 
 struct ibv_pd; /* <infiniband/verbs.h> */
 struct ibv_mr;
@@ -353,6 +354,28 @@ struct hcamem_key {
  */
 HCAMEM_API int hcamem_key_of(const hcamem_binding* binding, const void* address,
                              struct hcamem_key* key);
+
+/*
+ * Registers [address, address + length) alone, for code that brings its own registration
+ * calls, such as a message layer that registers what it is given: nobody who has the rkey
+ * reaches the neighbours in the same pages' slab, and the pool's growth is not concerned.
+ * The range must lie in live blocks of one slab, which must not be freed before
+ * hcamem_unregister(). Path, access and errors are those of hcamem_attach(); further
+ * -EINVAL: length 0, or not a range in one slab of the pool.
+ */
+HCAMEM_API int hcamem_register(hcamem_pool* pool, struct ibv_pd* pd, void* address, size_t length,
+                               int access, hcamem_registration** made);
+
+/* Fills *key. key->mr is for its fields and for posting, not for ibv_dereg_mr(). */
+HCAMEM_API int hcamem_registration_key(const hcamem_registration* registration,
+                                       struct hcamem_key* key);
+
+/*
+ * Ends the registration, also after hcamem_pool_close(). NULL is fine. Does nothing to the
+ * parent's registration in a child. Error: that of the deregistration; the registration
+ * then stays, and this can be called again.
+ */
+HCAMEM_API int hcamem_unregister(hcamem_registration* registration);
 
 /*
  * A dma-buf of just the pages that [address, address + length) touches, e.g. to

@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 RESULTS := $(BUILD)/results
 
 TEST_PROGRAMS := unit-tests unit-tests-sanitized sample-tests guest-tests rxe rxe-tests kernels \
-	$(FUZZ_PROGRAMS) bench-selfcheck
+	$(FUZZ_PROGRAMS) bench-selfcheck preload-tests mpi-tests
 
 # $(call guest_step,SERIES,RXE,PROGRAMS). The library's own tests run there on the device.
 guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(2) \
@@ -23,6 +23,11 @@ large_step = '$(1)-large=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --memor
 rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabuf \
 	--results $(RESULTS)/$(1)-rxe -- tests/rxe/run $(BUILD)/tests/rxe_tests --gtest_brief=1 \
 	--gtest_output=json:/run/hcamem/results/$(1)-rxe.json'
+
+# The two MPI libraries; all of it is `make test-mpi`.
+mpi_step = '$(1)-mpi=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabuf \
+	--results $(RESULTS)/$(1)-mpi -- $(BUILD)/tests/mpi_tests --gtest_brief=1 --gtest_filter=*R20* \
+	--gtest_output=json:/run/hcamem/results/$(1)-mpi.json'
 
 # Swap, little memory, NUMA nodes: boots of their own.
 stability_step = '$(1)-$(2)=BUILD=$(BUILD) tests/guest/stability/run $(1) $(2) $(RESULTS)/$(1)-$(2)'
@@ -43,6 +48,8 @@ TEST_STEPS = \
 	'host-valgrind=tests/unit/check-valgrind $(VALGRIND_PROBE)' \
 	'host-samples=$(BUILD)/tests/sample_tests --gtest_brief=1 \
 		--gtest_output=json:$(RESULTS)/host-samples.json' \
+	'host-preload=$(BUILD)/tests/preload_tests --gtest_brief=1 \
+		--gtest_output=json:$(RESULTS)/host-preload.json' \
 	'host-bench=$(BUILD)/tests/bench_report_tests --gtest_brief=1 \
 		--gtest_output=json:$(RESULTS)/host-bench.json' \
 	'host-install=tests/install-check $(BUILD) $(lastword $(KERNELS))' \
@@ -52,6 +59,7 @@ TEST_STEPS = \
 	$(foreach k,$(KERNELS),$(call rxe_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),dmabuf,$(DMABUF_PROGRAMS))) \
 	$(foreach k,$(KERNELS),$(call large_step,$(k))) \
+	$(foreach k,$(KERNELS),$(call mpi_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS))) \
 	$(foreach k,$(KERNELS),$(call stability_step,$(k),swap) $(call stability_step,$(k),numa))
 

@@ -27,3 +27,9 @@ tidy-tools:
 		clang-tidy --quiet {} -- $(CPPFLAGS) $(CTL_CPPFLAGS) -std=c++20
 
 -include $(CTL_OBJECTS:.o=.d)
+
+# Starts a program with the library of liballoc/preload.
+$(BUILD)/bin/hcamem-run: tools/hcamem-run/main.c
+	@mkdir -p $(@D)
+	@echo "CC  $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -DHCAMEM_LIBDIR='"$(LIBDIR)"' $(LDFLAGS) $< -o $@

@@ -149,6 +149,10 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     [[nodiscard]] std::uint32_t source_kind() const noexcept { return source_kind_; }
     void stats(hcamem_stats& now) noexcept;
     int export_dmabuf(const void* address, std::size_t bytes, std::uint64_t& offset) noexcept;
+    /// Whether the range is not empty and lies in one slab.
+    [[nodiscard]] bool in_one_slab(const void* address, std::size_t bytes) const noexcept;
+    /// What a registrar needs of the memory of a live block.
+    [[nodiscard]] exporter& memory() noexcept { return *source_; }
 
   private:
     enum class state : std::uint8_t { dead, open, draining, drained };

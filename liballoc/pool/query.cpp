@@ -53,10 +53,14 @@ void pool::stats(hcamem_stats& now) noexcept {
     }
 }
 
-int pool::export_dmabuf(const void* address, std::size_t bytes, std::uint64_t& offset) noexcept {
+bool pool::in_one_slab(const void* address, std::size_t bytes) const noexcept {
     const auto* last = static_cast<const std::byte*>(address) + (bytes - 1);
-    if (bytes == 0 || last < address || !owns(address) || !owns(last) ||
-        pages_.slab_of(address) != pages_.slab_of(last)) {
+    return bytes != 0 && last >= address && owns(address) && owns(last) &&
+           pages_.slab_of(address) == pages_.slab_of(last);
+}
+
+int pool::export_dmabuf(const void* address, std::size_t bytes, std::uint64_t& offset) noexcept {
+    if (!in_one_slab(address, bytes)) {
         return fail(EINVAL, "export of %zu bytes at %p: not a range in one slab of the pool", bytes,
                     address);
     }

@@ -29,7 +29,7 @@ include liballoc/build.mk
 include samples/build.mk
 include tools/build.mk
 include tests/build.mk
-include bench/build.mk
+include bench/build.mk bench/guest/build.mk
 
 .PHONY: all help setup demo test lint install modules_install dkms-install uninstall clean
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "registration/measure.hpp"
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "probes/zeroing.hpp"
+#include "support/failure.hpp"
+#include "support/guest.hpp"
+#include "touch.hpp"
+
+namespace bench {
+namespace {
+
+std::int64_t time_fork(const ticker& clock) {
+    pid_t child = -1;
+    const std::int64_t taken = clock.around([&] {
+        child = fork();
+        if (child == 0) {
+            _exit(0);
+        }
+    });
+    support::must(child, "fork");
+    int status = 0;
+    support::must(waitpid(child, &status, 0), "waitpid");
+    return taken;
+}
+
+std::uint64_t page_table_bytes() {
+    std::ifstream in("/proc/self/status");
+    for (std::string line; std::getline(in, line);) {
+        if (line.starts_with("VmPTE:")) {
+            return std::stoull(line.substr(line.find(':') + 1)) * support::KiB;
+        }
+    }
+    throw std::runtime_error("/proc/self/status has no VmPTE");
+}
+
+std::uint64_t page_faults() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt);
+}
+
+} // namespace
+
+steps measure_steps(candidate& who, std::size_t bytes, const ticker& clock, int repetitions) {
+    steps taken;
+    // The first time pays for what the kernel keeps afterwards, such as slab pages.
+    for (int times = -1; times < repetitions; ++times) {
+        std::byte* data = nullptr;
+        const std::int64_t obtain = clock.around([&] {
+            data = who.obtain(bytes);
+            touch(data, bytes);
+        });
+        const std::int64_t touching = clock.around([&] { touch(data, bytes); });
+        const std::int64_t enroll = clock.around([&] { who.enroll(); });
+        const std::int64_t forked = times >= 0 ? time_fork(clock) : 0;
+        const std::int64_t withdraw = clock.around([&] { who.withdraw(); });
+        const std::int64_t release = clock.around([&] { who.release(); });
+        if (times >= 0) {
+            taken.obtain.push_back(obtain - touching);
+            taken.enroll.push_back(enroll);
+            taken.fork.push_back(forked);
+            taken.withdraw.push_back(withdraw);
+            taken.release.push_back(release);
+        }
+    }
+    return taken;
+}
+
+std::vector<std::int64_t> measure_bare_fork(const ticker& clock, int repetitions) {
+    std::vector<std::int64_t> samples;
+    for (int times = 0; times < repetitions; ++times) {
+        samples.push_back(time_fork(clock));
+    }
+    return samples;
+}
+
+probes::probes() : cleared_(clear_page_function()) {}
+
+counts probes::measure(candidate& who, std::size_t bytes) {
+    pins_.clear();
+    segments_.clear();
+    counts seen;
+    const std::uint64_t tables = page_table_bytes();
+    const std::uint64_t cleared = cleared_.value();
+    const std::uint64_t faults = page_faults();
+    std::byte* const data = who.obtain(bytes);
+    touch(data, bytes);
+    seen.faults = page_faults() - faults;
+    seen.cleared_pages = cleared_.value() - cleared;
+    seen.page_table_bytes = page_table_bytes() - tables;
+    who.enroll();
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    const std::vector<support::AddressRange> range{{begin, begin + bytes}};
+    for (const support::PinCall& call : support::touching(pins_.calls(), range)) {
+        // The outermost of the calls that one pin goes through.
+        if (call.function == "pin_user_pages_fast") {
+            seen.pinned_pages += (call.pages.end - call.pages.begin) / support::page_size;
+        }
+    }
+    seen.dma_segments = segments_.value();
+    who.withdraw();
+    who.release();
+    return seen;
+}
+
+} // namespace bench

@@ -39,3 +39,38 @@ $(DATAPATH_BENCH): $(DATAPATH_BENCH_OBJECTS) $(HCAMEM_LIB)
 	@$(call guest_bench_link,$(DATAPATH_BENCH_OBJECTS),$(if $(GUEST_BENCH_UCX),-lucs))
 
 -include $(REGISTRATION_BENCH_OBJECTS:.o=.d) $(DATAPATH_BENCH_OBJECTS:.o=.d)
+
+# What it counts is tested, in a guest of its own; how it reports, on the host.
+COSTS_TESTS := $(BUILD)/tests/costs_tests
+COSTS_TESTS_OBJECTS := $(filter-out %/bench/guest/registration/main.o,$(REGISTRATION_BENCH_OBJECTS)) \
+	$(call guest_bench_objects,$(wildcard tests/guest/costs/*.cpp) tests/support/guest_main.cpp)
+
+.PHONY: bench-costs-tests
+bench-costs-tests: $(COSTS_TESTS)
+
+$(COSTS_TESTS): $(COSTS_TESTS_OBJECTS) $(HCAMEM_LIB)
+	@mkdir -p $(@D)
+	@echo "LD  $@"
+	@$(call guest_bench_link,$(COSTS_TESTS_OBJECTS),-lgtest)
+
+-include $(COSTS_TESTS_OBJECTS:.o=.d)
+
+.PHONY: bench-registration bench-datapath run-bench-registration run-bench-datapath bench-docs
+
+# A make of its own, so that nothing is looked for before it is installed.
+bench-registration: setup ## what memory costs beside other ways to get it, in a guest
+	@tests/setup bench || echo "bench-registration: goes on with what is there"
+	@$(MAKE) --no-print-directory run-bench-registration
+
+bench-datapath: setup ## what buffers for messages cost, in a guest
+	@tests/setup bench || echo "bench-datapath: goes on with what is there"
+	@$(MAKE) --no-print-directory run-bench-datapath
+
+run-bench-registration: $(REGISTRATION_BENCH) module
+	@BUILD=$(BUILD) bench/guest/run registration $(BUILD)/bench $(BENCH_ARGS)
+
+run-bench-datapath: $(DATAPATH_BENCH) module
+	@BUILD=$(BUILD) bench/guest/run datapath $(BUILD)/bench $(BENCH_ARGS)
+
+bench-docs: bench-registration bench-datapath ## both, and their tables and pictures into docs/performance.md
+	@bench/guest/report/report insert $(BUILD)/bench docs/performance.md

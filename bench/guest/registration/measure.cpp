@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "registration/measure.hpp"
 
+#include <array>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,15 +19,23 @@
 namespace bench {
 namespace {
 
+/// The child waits until fork() was timed: on one processor it might run in the middle of it.
 std::int64_t time_fork(const ticker& clock) {
+    std::array<int, 2> ends{};
+    support::must(pipe2(ends.data(), O_CLOEXEC), "pipe2");
+    support::UniqueFd waits(ends[0]);
+    support::UniqueFd holds(ends[1]);
     pid_t child = -1;
     const std::int64_t taken = clock.around([&] {
         child = fork();
         if (child == 0) {
-            _exit(0);
+            close(ends[1]);
+            char nothing = 0;
+            _exit(static_cast<int>(read(ends[0], &nothing, 1)));
         }
     });
     support::must(child, "fork");
+    holds.reset();
     int status = 0;
     support::must(waitpid(child, &status, 0), "waitpid");
     return taken;
@@ -60,18 +70,26 @@ steps measure_steps(candidate& who, std::size_t bytes, const ticker& clock, int 
         });
         const std::int64_t touching = clock.around([&] { touch(data, bytes); });
         const std::int64_t enroll = clock.around([&] { who.enroll(); });
-        const std::int64_t forked = times >= 0 ? time_fork(clock) : 0;
         const std::int64_t withdraw = clock.around([&] { who.withdraw(); });
         const std::int64_t release = clock.around([&] { who.release(); });
         if (times >= 0) {
             taken.obtain.push_back(obtain - touching);
             taken.enroll.push_back(enroll);
-            taken.fork.push_back(forked);
             taken.withdraw.push_back(withdraw);
             taken.release.push_back(release);
         }
     }
     return taken;
+}
+
+std::vector<std::int64_t> measure_fork(candidate& who, std::size_t bytes, const ticker& clock,
+                                       int repetitions) {
+    touch(who.obtain(bytes), bytes);
+    who.enroll();
+    std::vector<std::int64_t> samples = measure_bare_fork(clock, repetitions);
+    who.withdraw();
+    who.release();
+    return samples;
 }
 
 std::vector<std::int64_t> measure_bare_fork(const ticker& clock, int repetitions) {
@@ -86,7 +104,7 @@ probes::probes() : cleared_(clear_page_function()) {}
 
 counts probes::measure(candidate& who, std::size_t bytes) {
     pins_.clear();
-    segments_.clear();
+    registrations_.clear();
     counts seen;
     const std::uint64_t tables = page_table_bytes();
     const std::uint64_t cleared = cleared_.value();
@@ -105,7 +123,9 @@ counts probes::measure(candidate& who, std::size_t bytes) {
             seen.pinned_pages += (call.pages.end - call.pages.begin) / support::page_size;
         }
     }
-    seen.dma_segments = segments_.value();
+    const registrations::seen registered = registrations_.value();
+    seen.dma_segments = registered.segments;
+    seen.table_ticks = registered.table_ticks;
     who.withdraw();
     who.release();
     return seen;

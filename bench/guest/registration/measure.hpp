@@ -10,7 +10,7 @@
 #include "candidates/candidate.hpp"
 #include "probes/call_count.hpp"
 #include "probes/clock.hpp"
-#include "probes/dma_segments.hpp"
+#include "probes/registrations.hpp"
 #include "support/page_pins.hpp"
 
 namespace bench {
@@ -19,14 +19,17 @@ namespace bench {
 struct steps {
     std::vector<std::int64_t> obtain; // until a byte of each page was written, less the writing
     std::vector<std::int64_t> enroll;
-    std::vector<std::int64_t> fork; // the call, in the parent, while the buffer is registered
     std::vector<std::int64_t> withdraw;
     std::vector<std::int64_t> release;
 };
 
 steps measure_steps(candidate& who, std::size_t bytes, const ticker& clock, int repetitions);
 
-/// What fork() takes of this process without a buffer.
+/// What fork() takes, in the parent, while a buffer of this size is registered.
+std::vector<std::int64_t> measure_fork(candidate& who, std::size_t bytes, const ticker& clock,
+                                       int repetitions);
+
+/// The same of this process without a buffer.
 std::vector<std::int64_t> measure_bare_fork(const ticker& clock, int repetitions);
 
 struct counts {
@@ -35,6 +38,7 @@ struct counts {
     std::uint64_t page_table_bytes = 0; // that the address space grew by: VmPTE
     std::uint64_t pinned_pages = 0;     // by their addresses, while registering
     std::uint64_t dma_segments = 0;
+    std::uint64_t table_ticks = 0; // soft-RoCE's own table, part of registering
 };
 
 /// All probes, set once: they slow down everything.
@@ -45,7 +49,7 @@ class probes {
 
   private:
     support::PagePins pins_;
-    dma_segments segments_;
+    registrations registrations_;
     call_count cleared_;
 };
 

@@ -23,7 +23,7 @@ class message_link {
         send(there_, left, right);
         send(back_, right, left);
     }
-    /// `count` messages under way at once, at most 32.
+    /// `count` messages under way at once, at most 64.
     void stream(const support::Place& from, const support::Place& into, int count) const;
 
   private:

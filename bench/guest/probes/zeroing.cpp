@@ -60,7 +60,9 @@ std::int64_t clear_page_cost(const ticker& clock) {
     const auto memory = std::make_unique<std::byte[]>((pages + 1) * page_size);
     const std::size_t head = page_size - reinterpret_cast<std::uintptr_t>(memory.get()) % page_size;
     std::vector<std::int64_t> samples;
-    for (int times = 0; times < 9; ++times) {
+    constexpr int repetitions = 9;
+    samples.reserve(repetitions);
+    for (int times = 0; times < repetitions; ++times) {
         samples.push_back(clock.around([&] {
             for (std::size_t page = 0; page < pages; ++page) {
                 clear(memory.get() + head + page * page_size);

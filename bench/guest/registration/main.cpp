@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -19,18 +20,21 @@ namespace {
 
 using namespace bench;
 
-constexpr int forks = 3;
-
-struct size_and_times {
+struct plan {
     std::size_t bytes;
+    int warm_ups; // pay for what the kernel keeps afterwards, such as slab pages
     int repetitions;
+    int forks;
 };
 
-std::vector<size_and_times> chosen_sizes(bool quick) {
+std::vector<plan> chosen_sizes(bool quick) {
     if (quick) {
-        return {{64 * support::KiB, 2}, {64 * support::MiB, 2}};
+        return {{64 * support::KiB, 1, 2, 1}, {64 * support::MiB, 1, 2, 1}};
     }
-    return {{64 * support::KiB, 15}, {support::MiB, 15}, {64 * support::MiB, 5}, {support::GiB, 2}};
+    return {{64 * support::KiB, 2, 15, 5},
+            {support::MiB, 2, 15, 5},
+            {64 * support::MiB, 1, 5, 3},
+            {support::GiB, 0, 1, 1}};
 }
 
 class prepared {
@@ -58,14 +62,12 @@ void write_counts(recorder& out, candidate& who, std::size_t bytes, probes& all)
     add("page-table bytes", seen.page_table_bytes);
     add("pinned pages", seen.pinned_pages);
     add("dma segments", seen.dma_segments);
-    if (counts_instructions()) {
-        add("soft-RoCE's table", seen.table_ticks);
-    }
+    add("soft-RoCE's table", seen.table_ticks);
 }
 
-void write_steps(recorder& out, candidate& who, const size_and_times& size, const ticker& clock) {
+void write_steps(recorder& out, candidate& who, const plan& size, const ticker& clock) {
     const prepared ready(who, size.bytes);
-    const steps taken = measure_steps(who, size.bytes, clock, size.repetitions);
+    const steps taken = measure_steps(who, size.bytes, clock, {size.warm_ups, size.repetitions});
     const auto add = [&](const char* what, const std::vector<std::int64_t>& samples) {
         out.add({{"candidate", who.name()}, {"what", what}}, size.bytes, samples);
     };
@@ -74,7 +76,7 @@ void write_steps(recorder& out, candidate& who, const size_and_times& size, cons
     add("deregister", taken.withdraw);
     add("release", taken.release);
     // Apart: after a fork this process has page faults on memory of its own.
-    add("fork", measure_fork(who, size.bytes, clock, forks));
+    add("fork", measure_fork(who, size.bytes, clock, size.forks));
 }
 
 int run(recorder& out, bool quick) {
@@ -85,21 +87,22 @@ int run(recorder& out, bool quick) {
     const candidates all = make_candidates(pd, "rxe0");
     out.begin("registration", quick);
 
-    // First, while the machine's memory is as it was after boot.
-    {
+    // First, while the machine's memory is as it was after boot. What it counts does not depend on
+    // the clock, but for one thing, which is in the TSC's ticks.
+    if (counts_instructions()) {
         probes probing;
-        for (const size_and_times& size : sizes) {
+        for (const plan& size : sizes) {
             // Ours first: what others leave behind is theirs.
-            for (auto who = all.rbegin(); who != all.rend(); ++who) {
-                if ((*who)->unfit(size.bytes).empty()) {
-                    write_counts(out, **who, size.bytes, probing);
+            for (const auto& who : all | std::views::reverse) {
+                if (who->unfit(size.bytes).empty()) {
+                    write_counts(out, *who, size.bytes, probing);
                 }
             }
         }
     }
     out.add({{"what", "clear a page"}}, support::page_size, {clear_page_cost(clock)});
     out.add({{"what", "fork without a buffer"}}, 0, measure_bare_fork(clock, 5));
-    for (const size_and_times& size : sizes) {
+    for (const plan& size : sizes) {
         for (const auto& who : all) {
             const std::string unfit = who->unfit(size.bytes);
             if (!unfit.empty()) {

@@ -59,10 +59,10 @@ std::uint64_t page_faults() {
 
 } // namespace
 
-steps measure_steps(candidate& who, std::size_t bytes, const ticker& clock, int repetitions) {
+steps measure_steps(candidate& who, std::size_t bytes, const ticker& clock,
+                    const times& how_often) {
     steps taken;
-    // The first time pays for what the kernel keeps afterwards, such as slab pages.
-    for (int times = -1; times < repetitions; ++times) {
+    for (int round = -how_often.warm_ups; round < how_often.repetitions; ++round) {
         std::byte* data = nullptr;
         const std::int64_t obtain = clock.around([&] {
             data = who.obtain(bytes);
@@ -72,7 +72,7 @@ steps measure_steps(candidate& who, std::size_t bytes, const ticker& clock, int 
         const std::int64_t enroll = clock.around([&] { who.enroll(); });
         const std::int64_t withdraw = clock.around([&] { who.withdraw(); });
         const std::int64_t release = clock.around([&] { who.release(); });
-        if (times >= 0) {
+        if (round >= 0) {
             taken.obtain.push_back(obtain - touching);
             taken.enroll.push_back(enroll);
             taken.withdraw.push_back(withdraw);
@@ -94,6 +94,7 @@ std::vector<std::int64_t> measure_fork(candidate& who, std::size_t bytes, const 
 
 std::vector<std::int64_t> measure_bare_fork(const ticker& clock, int repetitions) {
     std::vector<std::int64_t> samples;
+    samples.reserve(static_cast<std::size_t>(repetitions));
     for (int times = 0; times < repetitions; ++times) {
         samples.push_back(time_fork(clock));
     }

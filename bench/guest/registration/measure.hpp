@@ -23,7 +23,12 @@ struct steps {
     std::vector<std::int64_t> release;
 };
 
-steps measure_steps(candidate& who, std::size_t bytes, const ticker& clock, int repetitions);
+struct times {
+    int warm_ups; // not reported
+    int repetitions;
+};
+
+steps measure_steps(candidate& who, std::size_t bytes, const ticker& clock, const times& how_often);
 
 /// What fork() takes, in the parent, while a buffer of this size is registered.
 std::vector<std::int64_t> measure_fork(candidate& who, std::size_t bytes, const ticker& clock,

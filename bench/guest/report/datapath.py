@@ -110,7 +110,7 @@ def charts(counted, timed):
                 },
             ),
             lines(
-                "16 messages under way, soft-RoCE in an emulated guest",
+                "8 messages under way, soft-RoCE in an emulated guest",
                 "size of the message",
                 "MB/s",
                 {who: [(size, bandwidth(who, size)) for size in messages] for who in candidates},

@@ -13,14 +13,15 @@ MALLOC, HUGETLB = "malloc, 4 KiB pages + ibv_reg_mr", "hugetlbfs 2 MiB + ibv_reg
 
 
 class Costs:
-    """Of one unit, with what zeroing the memory took apart."""
+    """Of one unit, with what zeroing the memory took apart. `counts`: the run that counted what
+    the kernel does, which is that of the instructions."""
 
-    def __init__(self, run):
-        self.run = run
+    def __init__(self, run, counts):
+        self.run, self.counts = run, counts
         self.clear_page = run.value("", "clear a page", 4096)
 
     def zeroing(self, who, size):
-        cleared = self.run.value(who, "cleared pages", size)
+        cleared = self.counts.value(who, "cleared pages", size)
         return None if cleared is None or self.clear_page is None else cleared * self.clear_page
 
     def obtain(self, who, size):

@@ -2,6 +2,7 @@
 // What 64 MiB cost the kernel, as bench/guest counts it, in a guest that was just booted.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -20,12 +21,16 @@ constexpr std::uint64_t huge_pages = bytes / huge_size;
 
 /// One of the benchmark's candidates and what it was seen to cost.
 class Costs : public testing::Test {
+  public:
+    static void SetUpTestSuite() { guest_ = std::make_unique<Guest>(); }
+    static void TearDownTestSuite() { guest_.reset(); }
+
   protected:
-    bench::counts of(const std::string& name) {
-        for (const auto& who : candidates_) {
+    static bench::counts of(const std::string& name) {
+        for (const auto& who : guest_->candidates) {
             if (who->name() == name) {
                 who->prepare(bytes);
-                const bench::counts seen = probes_.measure(*who, bytes);
+                const bench::counts seen = guest_->probes.measure(*who, bytes);
                 who->finish();
                 return seen;
             }
@@ -34,10 +39,13 @@ class Costs : public testing::Test {
     }
 
   private:
-    Context context_;
-    Pd pd_{context_};
-    bench::candidates candidates_ = bench::make_candidates(pd_, "rxe0");
-    bench::probes probes_;
+    struct Guest {
+        Context context;
+        Pd pd{context};
+        bench::candidates candidates = bench::make_candidates(pd, "rxe0");
+        bench::probes probes;
+    };
+    static inline std::unique_ptr<Guest> guest_;
 };
 
 // First, in a guest whose memory nobody has cut into pieces.

@@ -72,5 +72,8 @@ run-bench-registration: $(REGISTRATION_BENCH) module
 run-bench-datapath: $(DATAPATH_BENCH) module
 	@BUILD=$(BUILD) bench/guest/run datapath $(BUILD)/bench $(BENCH_ARGS)
 
-bench-docs: bench-registration bench-datapath ## both, and their tables and pictures into docs/performance.md
+# One after the other, also under -j: they would disturb each other.
+bench-docs: ## both, and their tables and pictures into docs/performance.md
+	@$(MAKE) --no-print-directory bench-registration
+	@$(MAKE) --no-print-directory bench-datapath
 	@bench/guest/report/report insert $(BUILD)/bench docs/performance.md

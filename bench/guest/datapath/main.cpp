@@ -15,7 +15,6 @@
 #include "datapath/way.hpp"
 #include "probes/clock.hpp"
 #include "record.hpp"
-#include "support/failure.hpp"
 #include "support/guest.hpp"
 #include "support/rdma.hpp"
 #include "touch.hpp"
@@ -41,6 +40,24 @@ plan make_plan(bool quick) {
             9,
             5};
 }
+
+/// Soft-RoCE's workers are the HCA: they must not wait for their turn behind who polls for what
+/// they do.
+class standing_back {
+  public:
+    standing_back() { set(SCHED_IDLE); }
+    standing_back(const standing_back&) = delete;
+    standing_back& operator=(const standing_back&) = delete;
+    standing_back(standing_back&&) = delete;
+    standing_back& operator=(standing_back&&) = delete;
+    ~standing_back() { set(SCHED_OTHER); }
+
+  private:
+    static void set(int policy) {
+        const sched_param none{};
+        sched_setscheduler(0, policy, &none);
+    }
+};
 
 /// Per message: the buffer got, written to and put back, less the writing.
 std::vector<std::int64_t> buffer_cost(way& by, std::size_t bytes, const ticker& clock,
@@ -72,6 +89,7 @@ std::vector<std::int64_t> buffer_cost(way& by, std::size_t bytes, const ticker& 
 std::vector<std::int64_t> message_cost(way& by, std::size_t bytes, const ticker& clock,
                                        int repetitions, const message_link& over,
                                        const support::Place& into) {
+    const standing_back behind;
     std::vector<std::int64_t> samples;
     for (int times = -1; times < repetitions; ++times) {
         const std::int64_t taken = clock.around([&] {
@@ -123,6 +141,7 @@ class kept {
 
 void measure_messages(recorder& out, candidate& who, const plan& chosen, const ticker& clock,
                       const message_link& over) {
+    const standing_back behind;
     constexpr int window = 8;
     const kept memory(who, 2 * chosen.message_sizes.back());
     for (const std::size_t bytes : chosen.message_sizes) {
@@ -149,15 +168,7 @@ bool is_alike(const std::string& name) {
            name.starts_with("/dev/") || name == "hcamem, pages + ibv_reg_mr";
 }
 
-/// Soft-RoCE's workers are the HCA: they must not wait for their turn behind who polls for what
-/// they do.
-void stand_back() {
-    const sched_param none{};
-    support::must(sched_setscheduler(0, SCHED_IDLE, &none), "SCHED_IDLE");
-}
-
 int run(recorder& out, bool quick) {
-    stand_back();
     const std::string hca = "rxe0";
     const support::Context context(hca);
     const support::Pd pd(context);

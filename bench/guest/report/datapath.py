@@ -57,8 +57,9 @@ def _by_size(title, run, what, factor=1):
     sizes = run.sizes(what)
     content = [[title, *map(size_text, sizes)]]
     for who in run.names(what):
+        # Where writing is subtracted, noise may leave nothing.
         values = [run.value(who, what, size) for size in sizes]
-        content.append([who, *(number_text(None if v is None else v / factor) for v in values)])
+        content.append([who, *(number_text(v / factor if v and v > 0 else None) for v in values)])
     return table(content)
 
 
@@ -101,11 +102,11 @@ def charts(counted, timed):
                 {who: [(size, counted.value(who, "buffer", size)) for size in sizes] for who in ways},
             ),
             lines(
-                "Half a round trip, soft-RoCE in an emulated guest",
+                "Half a round trip by soft-RoCE",
                 "size of the message",
-                "ns",
+                "instructions",
                 {
-                    who: [(size, timed.value(who, "half a round trip", size)) for size in messages]
+                    who: [(size, counted.value(who, "half a round trip", size)) for size in messages]
                     for who in candidates
                 },
             ),

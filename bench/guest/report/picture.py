@@ -9,7 +9,7 @@ from goals import is_ours
 from text import number_text, size_text
 
 # Told apart by the colour-blind too; ours have the strong ones.
-OURS = ["#0072b2", "#009e73", "#56b4e9"]
+OURS = ["#0072b2", "#009e73", "#56b4e9", "#003f7d", "#00c2a8"]
 PEERS = ["#d55e00", "#e69f00", "#cc79a7", "#8c564b", "#7f7f7f", "#bcbd22", "#444444"]
 WIDTH, HEIGHT, MARGIN_LEFT, MARGIN_TOP, GAP = 330, 250, 70, 40, 40
 ROW, LABEL = 20, 290

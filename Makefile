@@ -31,7 +31,7 @@ include liballoc/openmpi/build.mk
 include samples/build.mk
 include tools/build.mk
 include tests/build.mk
-include bench/build.mk
+include bench/build.mk bench/guest/build.mk
 
 .PHONY: all help setup demo test lint install modules_install dkms-install uninstall clean
 

@@ -14,7 +14,7 @@ bench_peer_is_there = $(wildcard $(word 2,$(subst :, ,$(1))))
 BENCH_ABSENT := $(foreach peer,$(BENCH_PEERS),$(if $(call bench_peer_is_there,$(peer)),,$(peer)))
 
 BENCH_SRC := $(filter-out $(foreach peer,$(BENCH_ABSENT),$(call bench_peer_file,$(peer))) \
-	bench/selfcheck/%,$(sort $(wildcard bench/*.cpp bench/*/*.cpp)))
+	bench/selfcheck/% bench/guest/%,$(sort $(wildcard bench/*.cpp bench/*/*.cpp)))
 BENCH_OBJ := $(BENCH_SRC:%.cpp=$(BUILD)/%.o)
 
 # What needs no peer is tested: how results become ratios, files and tables.

@@ -96,27 +96,28 @@ static vm_fault_t hcamem_fault_pmd(struct vm_fault *vmf, const struct hcamem_chu
 	return hcamem_insert_pmd(vmf, page_to_pfn(page), vmf->flags & FAULT_FLAG_WRITE);
 }
 
-/* Map the aligned group of 16 pages around the fault, as far as chunk and VMA reach. */
+/* Map what the 2 MiB around the fault hold of the mapping, 4 KiB each. */
 static vm_fault_t hcamem_fault_ptes(struct vm_fault *vmf, const struct hcamem_chunk *chunk,
 				    unsigned long index)
 {
 	unsigned long fault = vmf->address & PAGE_MASK;
-	unsigned long start, end, address;
+	unsigned long address = max(fault & PMD_MASK, vmf->vma->vm_start);
+	unsigned long end = min((fault & PMD_MASK) + PMD_SIZE, vmf->vma->vm_end);
+	const struct hcamem_mapping_object *map = vmf->vma->vm_private_data;
 	vm_fault_t ret;
 
 	ret = vmf_insert_pfn(vmf->vma, fault, page_to_pfn(chunk->page) + index - chunk->index);
 	if (ret != VM_FAULT_NOPAGE)
 		return ret;
 
-	start = max3(ALIGN_DOWN(fault, SZ_64K), vmf->vma->vm_start,
-		     fault - min(fault, (index - chunk->index) << PAGE_SHIFT));
-	end = min3(ALIGN_DOWN(fault, SZ_64K) + SZ_64K, vmf->vma->vm_end,
-		   fault + ((chunk->index + chunk->pages - index) << PAGE_SHIFT));
-	for (address = start; address < end; address += PAGE_SIZE) {
-		unsigned long pfn = page_to_pfn(chunk->page) + index - chunk->index;
-
-		pfn = pfn + (address >> PAGE_SHIFT) - (fault >> PAGE_SHIFT);
-		if (vmf_insert_pfn(vmf->vma, address, pfn) != VM_FAULT_NOPAGE)
+	index -= (fault - address) >> PAGE_SHIFT;
+	chunk = hcamem_region_chunk(map->region, index);
+	for (; address < end; address += PAGE_SIZE, index++) {
+		if (index == chunk->index + chunk->pages)
+			chunk++;
+		if (vmf_insert_pfn(vmf->vma, address,
+				   page_to_pfn(chunk->page) + index - chunk->index) !=
+		    VM_FAULT_NOPAGE)
 			break;	/* the page asked for is there: good enough */
 	}
 	return VM_FAULT_NOPAGE;
@@ -130,11 +131,13 @@ static int hcamem_insert_pages(struct vm_area_struct *vma, unsigned long address
 	struct page *batch[32];
 
 	while (pages) {
+		const struct hcamem_chunk *chunk = hcamem_region_chunk(region, index);
 		unsigned long n = min(pages, ARRAY_SIZE(batch)), left, i;
 		int ret;
 
+		n = min(n, chunk->index + chunk->pages - index);
 		for (i = 0; i < n; i++)
-			batch[i] = hcamem_region_page(region, index + i);
+			batch[i] = nth_page(chunk->page, index - chunk->index + i);
 		left = n;
 		ret = vm_insert_pages(vma, address, batch, &left);
 		if (ret == -EBUSY)
@@ -165,6 +168,17 @@ static vm_fault_t hcamem_fault_pages(struct vm_fault *vmf, const struct hcamem_r
 	return ret ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
 }
 
+/* The page of the region that a fault is about; false: past its end. */
+static bool hcamem_fault_index(const struct vm_fault *vmf, unsigned long *index)
+{
+	const struct hcamem_mapping_object *map = vmf->vma->vm_private_data;
+
+	if (vmf->pgoff < map->pgoff || vmf->pgoff - map->pgoff >= map->pages)
+		return false;
+	*index = map->first + vmf->pgoff - map->pgoff;
+	return true;
+}
+
 static vm_fault_t hcamem_fault(struct vm_fault *vmf)
 {
 	struct hcamem_mapping_object *map = vmf->vma->vm_private_data;
@@ -173,9 +187,8 @@ static vm_fault_t hcamem_fault(struct vm_fault *vmf)
 	unsigned long index;
 	vm_fault_t ret;
 
-	if (vmf->pgoff < map->pgoff || vmf->pgoff - map->pgoff >= map->pages)
+	if (!hcamem_fault_index(vmf, &index))
 		return VM_FAULT_SIGBUS;
-	index = map->first + vmf->pgoff - map->pgoff;
 	if (region->mapping == HCAMEM_MAPPING_PAGES)
 		return hcamem_fault_pages(vmf, region, index);
 
@@ -185,6 +198,24 @@ static vm_fault_t hcamem_fault(struct vm_fault *vmf)
 		ret = hcamem_fault_ptes(vmf, chunk, index);
 	return ret;
 }
+
+#ifdef HCAMEM_HAVE_HUGE_FAULT_ORDER
+/*
+ * The same for a 2 MiB entry, where the kernel asks for one: ->fault has the kernel allocate and
+ * zero a page table first, which a 2 MiB entry has no use for. An entry that is there and has to
+ * become writable is left to the kernel, which takes it out, and the fault comes again.
+ */
+static vm_fault_t hcamem_huge_fault(struct vm_fault *vmf, unsigned int order)
+{
+	struct hcamem_mapping_object *map = vmf->vma->vm_private_data;
+	unsigned long index;
+
+	if (order != HPAGE_PMD_ORDER || map->region->mapping != HCAMEM_MAPPING_HUGE ||
+	    !pmd_none(READ_ONCE(*vmf->pmd)) || !hcamem_fault_index(vmf, &index))
+		return VM_FAULT_FALLBACK;
+	return hcamem_fault_pmd(vmf, hcamem_region_chunk(map->region, index), index);
+}
+#endif
 
 /*
  * For debuggers: get_user_pages() does not take VM_PFNMAP areas. As for any
@@ -215,6 +246,9 @@ static const struct vm_operations_struct hcamem_vm_ops = {
 	.open	= hcamem_vma_open,
 	.close	= hcamem_vma_close,
 	.fault	= hcamem_fault,
+#ifdef HCAMEM_HAVE_HUGE_FAULT_ORDER
+	.huge_fault = hcamem_huge_fault,
+#endif
 	.access	= hcamem_access,
 };
 

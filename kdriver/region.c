@@ -69,8 +69,11 @@ static struct page *hcamem_obtain_chunk(struct hcamem_region *region, int nid,
 	return NULL;
 }
 
-static void hcamem_free_page(struct hcamem_region *region, struct page *page)
+/* Returns how many pages went back: 0 if somebody else holds a reference. */
+static unsigned long hcamem_free_page(struct hcamem_region *region, struct page *page)
 {
+	unsigned long pages = compound_nr(page);
+
 	/*
 	 * With only our reference left and every mapping gone nobody can find
 	 * the page any more; otherwise whoever drops the last reference would
@@ -78,41 +81,47 @@ static void hcamem_free_page(struct hcamem_region *region, struct page *page)
 	 */
 	if (page_ref_count(page) > 1) {
 		list_add(&page->lru, &region->leftovers);
-		return;
+		return 0;
 	}
-	hcamem_uncharge(&region->charge, compound_nr(page));
 	__free_pages(page, compound_order(page));
+	return pages;
 }
 
 /* Failed memory must not come back: the page allocator looks only at single pages. */
-static bool hcamem_page_failed(struct page *page)
+static bool hcamem_pages_failed(const struct page *page, unsigned long pages)
 {
-	unsigned long i;
+#ifdef CONFIG_MEMORY_FAILURE
+	unsigned long seen = 0, i;
 
-	if (!PageCompound(page))
-		return false;
-	for (i = 0; i < compound_nr(page); i++)
-		if (PageHWPoison(nth_page(page, i)))
-			return true;
+	/* A chunk of the page allocator has its struct pages side by side, 16 or more. */
+	for (i = 0; i < pages; i += 8) {
+		const struct page *p = page + i;
+
+		seen |= p[0].flags | p[1].flags | p[2].flags | p[3].flags |
+			p[4].flags | p[5].flags | p[6].flags | p[7].flags;
+	}
+	return seen & (1UL << PG_hwpoison);
+#else
 	return false;
+#endif
 }
 
 static void hcamem_free_chunk(struct hcamem_region *region, struct page *page, unsigned long pages)
 {
-	unsigned long i;
+	unsigned long freed = 0, i;
 
-	if (hcamem_page_failed(page)) {
+	if (!PageCompound(page)) {
+		for (i = 0; i < pages; i++)
+			freed += hcamem_free_page(region, nth_page(page, i));
+	} else if (hcamem_pages_failed(page, pages)) {
 		pr_warn("%lu pages at frame %#lx hold failed memory and are withdrawn\n",
 			pages, page_to_pfn(page));
-		hcamem_uncharge(&region->charge, pages);
-		return;
+		freed = pages;
+	} else {
+		freed = hcamem_free_page(region, page);
 	}
-	if (PageCompound(page)) {
-		hcamem_free_page(region, page);
-		return;
-	}
-	for (i = 0; i < pages; i++)
-		hcamem_free_page(region, nth_page(page, i));
+	if (freed)
+		hcamem_uncharge(&region->charge, freed);
 }
 
 /* Every region that was handed out and is still charged. */
@@ -186,13 +195,16 @@ void hcamem_leftovers_reap(void)
 
 	mutex_lock(&hcamem_leftovers_lock);
 	list_for_each_entry_safe(region, next_region, &hcamem_leftovers, entry) {
+		unsigned long freed = 0;
 		LIST_HEAD(pages);
 
 		list_splice_init(&region->leftovers, &pages);
 		list_for_each_entry_safe(page, next_page, &pages, lru) {
-			hcamem_free_page(region, page);
+			freed += hcamem_free_page(region, page);
 			cond_resched();
 		}
+		if (freed)
+			hcamem_uncharge(&region->charge, freed);
 		if (list_empty(&region->leftovers)) {
 			list_del(&region->entry);
 			hcamem_region_end(region);

@@ -12,27 +12,30 @@
 
 static int fill_map(struct rxe_mr *mr)
 {
-	struct sg_dma_page_iter iter;
 	size_t num_pages = ib_umem_num_pages(mr->umem);
+	struct scatterlist *sg;
+	unsigned long i;
 	size_t n = 0;
-	int err;
+	int err, segment;
 
 	err = rxe_mr_alloc(mr, num_pages);
 	if (err)
 		return err;
 
-	rxe_importer_for_each_page(mr->umem, &iter) {
-		struct page *page = rxe_importer_page(&iter);
-		struct rxe_phys_buf *buf;
-
-		if (!page)
-			return -EOPNOTSUPP;
-		if (n == num_pages)
+	rxe_importer_for_each_segment(mr->umem, sg, segment) {
+		if (rxe_importer_pages(sg) > num_pages - n)
 			return -EINVAL;
-		buf = &mr->map[n / RXE_BUF_PER_MAP]->buf[n % RXE_BUF_PER_MAP];
-		buf->addr = (uintptr_t)page_address(page);
-		buf->size = PAGE_SIZE;
-		n++;
+		for (i = 0; i < rxe_importer_pages(sg); i++) {
+			struct page *page = rxe_importer_page(sg, i);
+			struct rxe_phys_buf *buf;
+
+			if (!page)
+				return -EOPNOTSUPP;
+			buf = &mr->map[n / RXE_BUF_PER_MAP]->buf[n % RXE_BUF_PER_MAP];
+			buf->addr = (uintptr_t)page_address(page);
+			buf->size = PAGE_SIZE;
+			n++;
+		}
 	}
 
 	return n == num_pages ? 0 : -EINVAL;

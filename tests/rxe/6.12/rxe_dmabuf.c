@@ -12,8 +12,10 @@
 
 static int fill_page_info(struct rxe_mr *mr)
 {
-	struct sg_dma_page_iter iter;
 	size_t num_pages = ib_umem_num_pages(mr->umem);
+	struct scatterlist *sg;
+	unsigned long i;
+	int segment;
 
 	/* The caller chooses the length: a refusal needs no stack dump. */
 	mr->page_info = kcalloc(num_pages, sizeof(*mr->page_info),
@@ -23,14 +25,16 @@ static int fill_page_info(struct rxe_mr *mr)
 	mr->num_buf = num_pages;
 	mr->max_allowed_buf = num_pages;
 
-	rxe_importer_for_each_page(mr->umem, &iter) {
-		struct page *page = rxe_importer_page(&iter);
-
-		if (!page)
-			return -EOPNOTSUPP;
-		if (mr->nbuf == num_pages)
+	rxe_importer_for_each_segment(mr->umem, sg, segment) {
+		if (rxe_importer_pages(sg) > num_pages - mr->nbuf)
 			return -EINVAL;
-		mr->page_info[mr->nbuf++].page = page;
+		for (i = 0; i < rxe_importer_pages(sg); i++) {
+			struct page *page = rxe_importer_page(sg, i);
+
+			if (!page)
+				return -EOPNOTSUPP;
+			mr->page_info[mr->nbuf++].page = page;
+		}
 	}
 
 	return mr->nbuf == num_pages ? 0 : -EINVAL;

@@ -23,15 +23,27 @@ void rxe_importer_exit(void);
 struct ib_umem *rxe_importer_get(struct ib_device *ibdev, u64 offset,
 				 u64 length, u64 iova, int fd, int access);
 
-#define rxe_importer_for_each_page(umem, iter) \
-	for_each_sgtable_dma_page(&(umem)->sgt_append.sgt, iter, 0)
+#define rxe_importer_for_each_segment(umem, sg, i) \
+	for_each_sgtable_dma_sg(&(umem)->sgt_append.sgt, sg, i)
 
-/* NULL for device memory (peer to peer): the CPU has nothing to copy through. */
-static inline struct page *rxe_importer_page(struct sg_dma_page_iter *iter)
+static inline unsigned long rxe_importer_pages(const struct scatterlist *sg)
 {
-	unsigned long pfn = PHYS_PFN(sg_page_iter_dma_address(iter));
+	return sg_dma_len(sg) >> PAGE_SHIFT;
+}
 
-	return pfn_valid(pfn) ? pfn_to_page(pfn) : NULL;
+/*
+ * Page @i of the segment, for which all before it were asked. NULL for device
+ * memory (peer to peer): the CPU has nothing to copy through.
+ */
+static inline struct page *rxe_importer_page(const struct scatterlist *sg,
+					     unsigned long i)
+{
+	unsigned long pfn = PHYS_PFN(sg_dma_address(sg)) + i;
+
+	/* Memory is there or not in units of subsections. */
+	if ((i && pfn % PAGES_PER_SUBSECTION) || pfn_valid(pfn))
+		return pfn_to_page(pfn);
+	return NULL;
 }
 
 #endif

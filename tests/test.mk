@@ -27,6 +27,9 @@ rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabu
 # Swap, little memory, NUMA nodes: boots of their own.
 stability_step = '$(1)-$(2)=BUILD=$(BUILD) tests/guest/stability/run $(1) $(2) $(RESULTS)/$(1)-$(2)'
 
+# Two guests with a network between them; all of it is `make test-cluster`.
+cluster_step = '$(1)-cluster=$(call run_cluster,$(1),$(RESULTS)/$(1)-cluster) pingpong eager_pool'
+
 # With dma-bufs everything; without them what is different then.
 DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests ctl_tests \
 	registration_tests sample_tests unit_tests fuzz_tests life_tests
@@ -46,13 +49,14 @@ TEST_STEPS = \
 	'host-bench=$(BUILD)/tests/bench_report_tests --gtest_brief=1 \
 		--gtest_output=json:$(RESULTS)/host-bench.json' \
 	'host-install=tests/install-check $(BUILD) $(lastword $(KERNELS))' \
-	'host-runner=tests/runner/selftest/run $(KERNELS)' \
+	'host-runner=TESTS="test_(guest|kernel|cache|cluster_(is|refuses))" tests/runner/selftest/run $(KERNELS)' \
 	$(foreach k,$(KERNELS),'$(k)-R22-falsified-version=tests/header-check $(BUILD) $(k)') \
 	$(foreach k,$(KERNELS),'$(k)-R23-interface=tests/interface-check $(BUILD) $(k)') \
 	$(foreach k,$(KERNELS),$(call rxe_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),dmabuf,$(DMABUF_PROGRAMS))) \
 	$(foreach k,$(KERNELS),$(call large_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS))) \
+	$(call cluster_step,$(lastword $(KERNELS))) \
 	$(foreach k,$(KERNELS),$(call stability_step,$(k),swap) $(call stability_step,$(k),numa))
 
 .PHONY: run-test

@@ -34,7 +34,7 @@ cluster_step = '$(1)-cluster=$(call run_cluster,$(1),$(RESULTS)/$(1)-cluster) pi
 DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests ctl_tests \
 	registration_tests sample_tests unit_tests fuzz_tests life_tests
 STOCK_PROGRAMS := registration_tests \
-	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*"
+	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*:EagerPool.R0*"
 
 TEST_STEPS = \
 	'host-headers=tests/unit/check-headers "$(CC)" "$(CXX)" $(HCAMEM_HEADERS) && tests/unit/check-abi $(HCAMEM_LIB) $(filter %.h,$(HCAMEM_HEADERS))' \

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # The sample programs: one folder each, over the shared part in samples/common.
 
-SAMPLE_NAMES := hcamem_rc_pingpong hcamem_rdma stl_containers
+SAMPLE_NAMES := hcamem_rc_pingpong hcamem_rdma hcamem_eager_pool stl_containers
 SAMPLES := $(addprefix $(BUILD)/bin/,$(SAMPLE_NAMES))
 
-samples_objects = $(patsubst samples/%.cpp,$(BUILD)/samples/%.o,$(wildcard samples/$(1)/*.cpp))
+samples_objects = $(patsubst samples/%,$(BUILD)/samples/%.o,$(basename $(wildcard samples/$(1)/*.cpp samples/$(1)/*.c)))
 
 .PHONY: samples
 samples: $(SAMPLES) ## the sample programs
@@ -14,8 +14,14 @@ $(BUILD)/samples/%.o: samples/%.cpp
 	@echo "CXX $<"
 	@$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c $< -o $@
 
+$(BUILD)/samples/%.o: samples/%.c
+	@mkdir -p $(@D)
+	@echo "CC  $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
 $(BUILD)/bin/hcamem_rc_pingpong: $(call samples_objects,rc_pingpong)
 $(BUILD)/bin/hcamem_rdma: $(call samples_objects,rdma)
+$(BUILD)/bin/hcamem_eager_pool: $(call samples_objects,eager_pool)
 $(BUILD)/bin/stl_containers: $(call samples_objects,stl_containers)
 
 # Found beside bin/ both in the build tree and where it is installed.

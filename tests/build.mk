@@ -8,6 +8,7 @@ TEST_CXXFLAGS = $(filter-out $(OPT),$(CXXFLAGS)) $(TEST_OPT)
 include tests/unit/build.mk tests/guest/build.mk tests/demo/build.mk
 include tests/fuzz/build.mk
 include tests/mpi/build.mk tests/preload/build.mk
+include tests/cluster/build.mk
 include tests/test.mk
 include tests/sanitize/build.mk
 

@@ -39,11 +39,14 @@ costs_step = '$(1)-costs=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe d
 	--results $(RESULTS)/$(1)-costs -- $(COSTS_TESTS) --gtest_brief=1 \
 	--gtest_output=json:/run/hcamem/results/$(1)-costs.json'
 
+# Two guests with a network between them; all of it is `make test-cluster`.
+cluster_step = '$(1)-cluster=$(call run_cluster,$(1),$(RESULTS)/$(1)-cluster) pingpong eager_pool'
+
 # With dma-bufs everything; without them what is different then.
 DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests ctl_tests \
 	registration_tests sample_tests unit_tests fuzz_tests life_tests
 STOCK_PROGRAMS := registration_tests \
-	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*"
+	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*:EagerPool.R0*"
 
 TEST_STEPS = \
 	'host-headers=tests/unit/check-headers "$(CC)" "$(CXX)" $(HCAMEM_HEADERS) && tests/unit/check-abi $(HCAMEM_LIB) $(filter %.h,$(HCAMEM_HEADERS))' \
@@ -61,7 +64,7 @@ TEST_STEPS = \
 		--gtest_output=json:$(RESULTS)/host-bench.json' \
 	'host-bench-guest=bench/guest/report/selfcheck' \
 	'host-install=tests/install-check $(BUILD) $(lastword $(KERNELS))' \
-	'host-runner=tests/runner/selftest/run $(KERNELS)' \
+	'host-runner=TESTS="test_(guest|kernel|cache|cluster_(is|refuses))" tests/runner/selftest/run $(KERNELS)' \
 	$(foreach k,$(KERNELS),'$(k)-R22-falsified-version=tests/header-check $(BUILD) $(k)') \
 	$(foreach k,$(KERNELS),'$(k)-R23-interface=tests/interface-check $(BUILD) $(k)') \
 	$(foreach k,$(KERNELS),$(call rxe_step,$(k))) \
@@ -70,6 +73,7 @@ TEST_STEPS = \
 	$(foreach k,$(KERNELS),$(call mpi_step,$(k))) \
 	$(foreach k,$(filter-out 6.1,$(KERNELS)),$(call costs_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS))) \
+	$(call cluster_step,$(lastword $(KERNELS))) \
 	$(foreach k,$(KERNELS),$(call stability_step,$(k),swap) $(call stability_step,$(k),numa))
 
 .PHONY: run-test

@@ -73,9 +73,13 @@ void common_options::add_timeout(command_line& line) {
                seconds_into(timeout));
 }
 
+std::chrono::seconds common_options::server_wait() const {
+    return wait.count() > 0 ? wait : default_server_wait;
+}
+
 peer_link common_options::open_link(const std::string& host) const {
     if (host.empty()) {
-        return accept_peer(tcp_port, wait.count() > 0 ? wait : default_server_wait, timeout);
+        return accept_peer(tcp_port, server_wait(), timeout);
     }
     return connect_peer(host, tcp_port, wait.count() > 0 ? wait : default_client_wait, timeout);
 }

@@ -33,6 +33,9 @@ struct common_options {
     void add_connection(command_line& line); // -p --wait
     void add_timeout(command_line& line);    // --timeout
 
+    /// How long a server waits for each client.
+    [[nodiscard]] std::chrono::seconds server_wait() const;
+
     /// Waits for a client if `host` is empty, else connects to it.
     [[nodiscard]] peer_link open_link(const std::string& host) const;
 

@@ -13,7 +13,7 @@
 
 namespace samples {
 
-enum class sample_id : std::uint64_t { rc_pingpong = 1, rdma = 2 };
+enum class sample_id : std::uint64_t { rc_pingpong = 1, rdma = 2, eager_pool = 3 };
 
 /// An option on which both sides must agree. The order in the list is part of the protocol.
 struct agreed_option {

@@ -23,6 +23,25 @@ std::string quoted(std::string_view text) {
     return result + '"';
 }
 
+std::string text_of(double number) {
+    std::array<char, 400> text{}; // the largest double has 309 digits
+    const int length = std::snprintf(text.data(), text.size(), "%.3f", number);
+    return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string text_of(std::uint64_t number) {
+    return std::to_string(number);
+}
+
+template <typename Number>
+std::string list_of(const std::vector<Number>& numbers) {
+    std::string list;
+    for (const Number number : numbers) {
+        list += (list.empty() ? "" : ", ") + text_of(number);
+    }
+    return "[" + list + "]";
+}
+
 } // namespace
 
 json_file::json_file(const std::string& path) : path_(path) {
@@ -48,9 +67,15 @@ void json_file::add(std::string_view key, std::string_view text) {
 }
 
 void json_file::add(std::string_view key, double number) {
-    std::array<char, 400> text{}; // the largest double has 309 digits
-    const int length = std::snprintf(text.data(), text.size(), "%.3f", number);
-    add_raw(key, std::string(text.data(), static_cast<std::size_t>(length)));
+    add_raw(key, text_of(number));
+}
+
+void json_file::add(std::string_view key, const std::vector<std::uint64_t>& numbers) {
+    add_raw(key, list_of(numbers));
+}
+
+void json_file::add(std::string_view key, const std::vector<double>& numbers) {
+    add_raw(key, list_of(numbers));
 }
 
 void json_file::add(std::string_view key, const std::vector<address_range>& ranges) {

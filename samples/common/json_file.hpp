@@ -31,6 +31,8 @@ class json_file {
         add_raw(key, std::to_string(number));
     }
     void add(std::string_view key, double number);
+    void add(std::string_view key, const std::vector<std::uint64_t>& numbers);
+    void add(std::string_view key, const std::vector<double>& numbers);
     /// As a list of [begin, end) pairs.
     void add(std::string_view key, const std::vector<address_range>& ranges);
 

@@ -62,8 +62,24 @@ class peer_link {
     bool known_;
 };
 
-/// Server side: waits up to `wait` for one client on all addresses of this machine.
-/// Throws failure(no_connection) if the port is in use or nobody came.
+/// Server side, for as many clients as are accepted: listens on all addresses of this machine.
+class peer_listener {
+  public:
+    /// Throws failure(no_connection) if the port is in use.
+    explicit peer_listener(std::uint16_t port);
+    ~peer_listener();
+    peer_listener(const peer_listener&) = delete;
+    peer_listener& operator=(const peer_listener&) = delete;
+
+    /// Waits up to `wait` for the next client. Throws failure(no_connection) if nobody came.
+    [[nodiscard]] peer_link accept(std::chrono::milliseconds wait,
+                                   std::chrono::milliseconds timeout) const;
+
+  private:
+    int fd_;
+};
+
+/// Server side for one client.
 [[nodiscard]] peer_link accept_peer(std::uint16_t port, std::chrono::milliseconds wait,
                                     std::chrono::milliseconds timeout);
 

@@ -72,6 +72,7 @@ class queue_pair {
                int access);
 
     [[nodiscard]] const qp_address& address() const noexcept { return address_; }
+    [[nodiscard]] ibv_qp* get() const noexcept { return qp_.get(); }
 
     /// Ready to receive and to send afterwards.
     void connect(const qp_address& peer, const path_options& path);

@@ -99,7 +99,7 @@ descriptor listen_on(std::uint16_t port) {
                 setsockopt(socket_fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
             }
             if (bind(socket_fd.get(), each->ai_addr, each->ai_addrlen) == 0 &&
-                listen(socket_fd.get(), 1) == 0) {
+                listen(socket_fd.get(), SOMAXCONN) == 0) {
                 return socket_fd;
             }
             error = errno;
@@ -146,15 +146,20 @@ peer_link link_over(descriptor socket_fd, milliseconds timeout) {
 
 } // namespace
 
-peer_link accept_peer(std::uint16_t port, milliseconds wait, milliseconds timeout) {
-    const descriptor listener = listen_on(port);
+peer_listener::peer_listener(std::uint16_t port) : fd_(listen_on(port).release()) {}
+
+peer_listener::~peer_listener() {
+    close(fd_);
+}
+
+peer_link peer_listener::accept(milliseconds wait, milliseconds timeout) const {
     const auto deadline = clock::now() + wait;
     for (;;) {
-        if (!wait_ready(listener.get(), POLLIN, deadline)) {
+        if (!wait_ready(fd_, POLLIN, deadline)) {
             throw failure(exit_code::no_connection,
                           "no client came within " + std::to_string(wait.count() / 1000) + " s");
         }
-        descriptor socket_fd(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        descriptor socket_fd(accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC));
         if (socket_fd) {
             return link_over(std::move(socket_fd), timeout);
         }
@@ -163,6 +168,10 @@ peer_link accept_peer(std::uint16_t port, milliseconds wait, milliseconds timeou
             throw failure(exit_code::no_connection, with_errno("cannot accept a client"));
         }
     }
+}
+
+peer_link accept_peer(std::uint16_t port, milliseconds wait, milliseconds timeout) {
+    return peer_listener(port).accept(wait, timeout);
 }
 
 peer_link connect_peer(const std::string& host, std::uint16_t port, milliseconds wait,

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // hcamem_rdma: RDMA write, read and atomics on memory of an hcamem pool, each verified.
+#include "../common/child_process.hpp"
 #include "../common/common_options.hpp"
 #include "../common/json_file.hpp"
 #include "../common/program.hpp"
 #include "sides.hpp"
 
-#include <cerrno>
 #include <cinttypes>
-#include <csignal>
 #include <cstdio>
 #include <functional>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -175,36 +173,6 @@ int play_child(const options& chosen, int descriptor) {
     }
 }
 
-class child_process {
-  public:
-    explicit child_process(pid_t pid) : pid_(pid) {}
-    ~child_process() {
-        if (pid_ > 0) {
-            kill(pid_, SIGKILL);
-            waitpid(pid_, nullptr, 0);
-        }
-    }
-    child_process(const child_process&) = delete;
-    child_process& operator=(const child_process&) = delete;
-    child_process(child_process&&) = delete;
-    child_process& operator=(child_process&&) = delete;
-
-    void expect_success() {
-        int status = 0;
-        pid_t ended = 0;
-        do {
-            ended = waitpid(pid_, &status, 0);
-        } while (ended < 0 && errno == EINTR);
-        pid_ = 0;
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-            throw failure(exit_code::peer, "the server did not end well");
-        }
-    }
-
-  private:
-    pid_t pid_;
-};
-
 int play_both(const options& chosen) {
     const auto [client_end, server_end] = make_descriptor_pair();
     // Before any HCA is opened: each process opens its own.
@@ -221,7 +189,7 @@ int play_both(const options& chosen) {
     json_file json(chosen.common.json);
     peer_link link(client_end, chosen.common.timeout, true);
     play(chosen, side::client, json, [&link] { return std::move(link); });
-    server.expect_success();
+    server.expect_success("the server");
     return 0;
 }
 

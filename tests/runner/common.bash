@@ -11,7 +11,9 @@ cache_dir=${HCAMEM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/hcamem}
 # A make that these scripts start is not part of the one that started them.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+# As whom say() speaks.
+speaker=${0##*/}
+say() { printf '%s: %s\n' "$speaker" "$*" >&2; }
 
 # One line, then exit with $die_status (1 unless the script says otherwise).
 die() {
@@ -29,6 +31,24 @@ need_space() {
 	local free
 	free=$(df --output=avail -m "$1" | tail -n 1)
 	((free >= $2)) || die "only $((free)) MiB free in $1, $2 MiB are needed"
+}
+
+# make_run_directory PREFIX: make a directory below $TMPDIR, held by a lock, and
+# leave its path in $run. The caller removes it. Runners that were killed
+# outright leave their directory, but not its lock: that is held by a living
+# runner or its QEMU only. So the next one removes theirs.
+make_run_directory() {
+	local tmp=${TMPDIR:-/tmp} each
+	for each in "$tmp/$1".*/lock; do
+		if [[ -O $each ]] && flock --nonblock "$each" true; then
+			rm -rf "${each%/lock}"
+		fi
+	done
+	run=$(mktemp -d "$tmp/$1.XXXXXX") || die "cannot make a directory in $tmp"
+	# It gets the name that is looked for above once it is locked.
+	exec {run_lock}>"$run/lock.new"
+	flock "$run_lock"
+	mv "$run/lock.new" "$run/lock"
 }
 
 # publish NAME COMMAND [ARG...]: make $cache_dir/NAME unless it exists, and

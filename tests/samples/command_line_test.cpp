@@ -67,7 +67,8 @@ TEST_P(HostCommandLine, a_result_file_that_cannot_be_written_is_refused_before_t
 }
 
 INSTANTIATE_TEST_SUITE_P(Samples, HostCommandLine,
-                         testing::Values(sample::pingpong, sample::rdma, sample::containers),
+                         testing::Values(sample::pingpong, sample::rdma, sample::eager_pool,
+                                         sample::containers),
                          [](const auto& info) { return std::string(info.param); });
 
 class HostPeerCommandLine : public testing::TestWithParam<const char*> {};
@@ -89,7 +90,7 @@ TEST_P(HostPeerCommandLine, the_kind_of_memory_is_one_of_three) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Samples, HostPeerCommandLine,
-                         testing::Values(sample::pingpong, sample::rdma),
+                         testing::Values(sample::pingpong, sample::rdma, sample::eager_pool),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(HostPingpongCommandLine, the_pingpong_has_the_letters_of_the_known_tool) {

@@ -22,7 +22,8 @@ using sample::Words;
 
 constexpr uid_t nobody = 65534;
 
-const std::array<const char*, 3> all_samples{sample::pingpong, sample::rdma, sample::containers};
+const std::array<const char*, 4> all_samples{sample::pingpong, sample::rdma, sample::eager_pool,
+                                             sample::containers};
 
 std::string uverbs_path() {
     return "/dev/infiniband/" + support::device_of("infiniband_verbs", "rxe0");
@@ -129,7 +130,7 @@ TEST(MemoryLimits, without_huge_pages_the_remedy_is_named) {
 TEST(Port, in_use_is_refused_at_once) {
     const std::string port = sample::fresh_port();
     const auto holder = bound_socket(std::stoi(port), true);
-    for (const char* name : {sample::pingpong, sample::rdma}) {
+    for (const char* name : {sample::pingpong, sample::rdma, sample::eager_pool}) {
         EXPECT_TRUE(failed_with(sample::no_connection,
                                 "TCP port " + port + ": Address already in use",
                                 run(name, {"-d", "rxe0", "-p", port})));

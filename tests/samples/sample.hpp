@@ -16,6 +16,7 @@ namespace sample {
 
 inline constexpr const char* pingpong = "hcamem_rc_pingpong";
 inline constexpr const char* rdma = "hcamem_rdma";
+inline constexpr const char* eager_pool = "hcamem_eager_pool";
 inline constexpr const char* containers = "stl_containers";
 
 /// Exit codes as --help documents them.

@@ -97,6 +97,7 @@ std::vector<qp_address> job::exchange(const std::vector<qp_address>& mine) {
     });
     const auto meant_for = [&all](unsigned rank) {
         std::vector<qp_address> column;
+        column.reserve(all.size());
         for (const auto& row : all) {
             column.push_back(row[rank]);
         }

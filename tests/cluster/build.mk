@@ -14,9 +14,9 @@ cluster_rxe = $(if $(filter 6.1,$(1)),stock,dmabuf)
 # $(call run_cluster,SERIES,RESULTS): what comes behind are the parts of tests/cluster/run
 run_cluster = BUILD=$(BUILD) tests/runner/cluster --kernel $(1) --rxe $(call cluster_rxe,$(1)) \
 	--timeout 1800 --results $(2) -- \
-	env BUILD=$(BUILD) HCAMEM_MPI_WRAPPER="$(HCAMEM_MPI_WRAPPER)" tests/cluster/run
+	env BUILD=$(BUILD) tests/cluster/run
 
 .PHONY: test-cluster
-test-cluster: module samples $(CLUSTER_PROGRAMS) ## two guests: samples and MPI across, killed ranks
+test-cluster: module samples preload $(CLUSTER_PROGRAMS) ## two guests: samples and MPI across, killed ranks
 	@$(foreach k,$(KERNELS),$(call run_cluster,$(k),$(BUILD)/results/$(k)-cluster) &&) true
 	@BUILD=$(BUILD) TESTS=cluster tests/runner/selftest/run $(KERNELS)

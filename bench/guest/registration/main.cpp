@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The part of `make bench-registration` that runs in the guest; see docs/performance.md. Writes
 // a line of JSON per measurement, of which bench/guest/report makes tables and pictures.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <ranges>
 #include <string>
 #include <vector>
 
@@ -93,11 +93,11 @@ int run(recorder& out, bool quick) {
         probes probing;
         for (const plan& size : sizes) {
             // Ours first: what others leave behind is theirs.
-            for (const auto& who : all | std::views::reverse) {
+            std::for_each(all.rbegin(), all.rend(), [&](const auto& who) {
                 if (who->unfit(size.bytes).empty()) {
                     write_counts(out, *who, size.bytes, probing);
                 }
-            }
+            });
         }
     }
     out.add({{"what", "clear a page"}}, support::page_size, {clear_page_cost(clock)});

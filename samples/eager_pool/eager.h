@@ -107,7 +107,7 @@ void eager_close(struct eager* layer);
  * Adds a peer and posts all its receives. qp is initialised, with the depths above, but not
  * yet connected: once it is, messages may come. It signals every work request.
  */
-int eager_add_peer(struct eager* layer, uint32_t peer, struct ibv_qp* qp);
+int eager_add_peer(struct eager* layer, uint32_t number, struct ibv_qp* qp);
 
 /* Memory for messages, which rendezvous moves without a copy, as MPI_Alloc_mem() would give it. */
 void* eager_alloc(struct eager* layer, size_t bytes);
@@ -117,9 +117,9 @@ void eager_free(struct eager* layer, void* block);
  * Begin a send or receive of up to 4 GiB. Any memory will do for it. A message that is longer
  * than the receive is an error (-EMSGSIZE) of the call that finds it.
  */
-int eager_send(struct eager* layer, uint32_t peer, const void* buffer, uint64_t bytes,
+int eager_send(struct eager* layer, uint32_t number, const void* buffer, uint64_t bytes,
                struct eager_request* request);
-int eager_receive(struct eager* layer, uint32_t peer, void* buffer, uint64_t bytes,
+int eager_receive(struct eager* layer, uint32_t number, void* buffer, uint64_t bytes,
                   struct eager_request* request);
 
 /*

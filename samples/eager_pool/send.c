@@ -174,14 +174,14 @@ int push(struct eager* layer, uint32_t number) {
     return result == 0 ? push_credits(layer, number) : result;
 }
 
-int eager_send(struct eager* layer, uint32_t peer, const void* buffer, uint64_t bytes,
+int eager_send(struct eager* layer, uint32_t number, const void* buffer, uint64_t bytes,
                struct eager_request* request) {
-    if (peer >= layer->options.peers || layer->peers[peer].qp == NULL || bytes > UINT32_MAX) {
+    if (number >= layer->options.peers || layer->peers[number].qp == NULL || bytes > UINT32_MAX) {
         return eager_fail(layer, EINVAL, "cannot send %llu bytes to peer %u",
-                          (unsigned long long)bytes, peer);
+                          (unsigned long long)bytes, number);
     }
     /* It is only read. */
-    *request = (struct eager_request){.buffer = (void*)(uintptr_t)buffer, .bytes = bytes};
-    append_request(&layer->peers[peer].sends, request);
-    return push(layer, peer);
+    *request = (struct eager_request){.buffer = (void*)buffer, .bytes = bytes};
+    append_request(&layer->peers[number].sends, request);
+    return push(layer, number);
 }

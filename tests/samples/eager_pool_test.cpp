@@ -87,7 +87,8 @@ std::vector<support::Process> start_ranks(unsigned count, const Words& common,
             words.insert(words.end(), own[i].begin(), own[i].end());
         }
         if (i > 0) {
-            words.emplace_back("127.0.0.1");
+            words.insert(words.end(),
+                         {"--wait", "60", "127.0.0.1"}); // rank 0 may be slow to listen
         }
         ranks.emplace_back(sample::command(sample::eager_pool, words));
     }

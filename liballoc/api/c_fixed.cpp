@@ -130,6 +130,6 @@ void* hcamem_fixed_at(const hcamem_fixed* from, uint32_t index) {
     return check(from) == 0 && index < to_core(from)->count() ? to_core(from)->at(index) : nullptr;
 }
 
-void hcamem_fixed_spill_1(hcamem_fixed* from) noexcept {
+void hcamem_fixed_spill_2(hcamem_fixed* from) noexcept {
     to_core(from)->spill_cache();
 }

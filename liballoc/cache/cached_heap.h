@@ -68,7 +68,7 @@ class cached_heap {
 
     /// The calling thread's cache; nullptr: it has none.
     [[nodiscard]] block_cache* cache(std::size_t kind) const noexcept {
-        block_cache* const first = hcamem_thread_1->of[id_].load(std::memory_order_relaxed);
+        block_cache* const first = hcamem_thread_2->of[id_].load(std::memory_order_relaxed);
         return first != nullptr ? first + kind : nullptr;
     }
 

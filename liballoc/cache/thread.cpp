@@ -19,7 +19,7 @@ hcamem::detail::thread_caches no_caches;
 
 extern "C" {
 [[gnu::visibility("default"),
-  gnu::tls_model("initial-exec")]] __thread hcamem::detail::thread_caches* hcamem_thread_1 =
+  gnu::tls_model("initial-exec")]] __thread hcamem::detail::thread_caches* hcamem_thread_2 =
     &no_caches;
 }
 
@@ -30,7 +30,7 @@ namespace {
 /// latter make a new state, and so another round.
 void leave_thread(void* left) noexcept {
     auto* const state = static_cast<thread_state*>(left);
-    hcamem_thread_1 = &no_caches;
+    hcamem_thread_2 = &no_caches;
     if (state->entered) {
         const std::lock_guard guard(enter_process()->caches);
         while (state->sets != nullptr) {
@@ -63,8 +63,8 @@ bool exit_key(pthread_key_t& key) noexcept {
 } // namespace
 
 thread_state* enter_thread() noexcept {
-    auto* state = reinterpret_cast<thread_state*>(hcamem_thread_1);
-    if (hcamem_thread_1 != &no_caches) {
+    auto* state = reinterpret_cast<thread_state*>(hcamem_thread_2);
+    if (hcamem_thread_2 != &no_caches) {
         state->entered = true; // also in a child, where it was zeroed
         return state;
     }
@@ -82,7 +82,7 @@ thread_state* enter_thread() noexcept {
     }
     state = static_cast<thread_state*>(memory);
     state->entered = true;
-    hcamem_thread_1 = &state->caches;
+    hcamem_thread_2 = &state->caches;
     return state;
 }
 

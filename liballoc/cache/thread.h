@@ -3,7 +3,7 @@
 // What the library keeps for a thread: its caches, in memory that a child of fork()
 // finds zeroed, so that there every operation takes the way that asks whose the heap is.
 //
-//   hcamem_thread_1 -> thread_state.caches.of[heap id] -> cache_set.caches[class]
+//   hcamem_thread_2 -> thread_state.caches.of[heap id] -> cache_set.caches[class]
 //
 // The lock of the links, process_page::caches, comes before a cache_set's lock.
 #ifndef HCAMEM_CACHE_THREAD_H
@@ -40,7 +40,7 @@ struct cache_set {
     block_cache caches[1]; // in truth `count`
 };
 
-/// Where hcamem_thread_1 points to.
+/// Where hcamem_thread_2 points to.
 struct thread_state {
     detail::thread_caches caches;
     cache_set* sets;

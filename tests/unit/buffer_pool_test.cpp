@@ -163,8 +163,6 @@ TEST(BufferPool, all_can_be_out_whatever_other_threads_cache) {
     }
 }
 
-// Four threads that together never hold more than there are: none may ever be refused, and
-// no buffer be given to two.
 // A thread notes the next buffers that it will take as out. If others take those away and
 // hand them over, it may put them all the same.
 TEST(BufferPool, what_others_took_out_of_a_threads_cache_it_may_put) {
@@ -191,6 +189,8 @@ TEST(BufferPool, what_others_took_out_of_a_threads_cache_it_may_put) {
     }
 }
 
+// Four threads that together never hold more than there are: none may ever be refused, and
+// no buffer be given to two.
 TEST(BufferPool, none_is_refused_or_given_twice_while_threads_take_from_each_other) {
     constexpr std::uint32_t max = 64;
     constexpr int threads = 4;

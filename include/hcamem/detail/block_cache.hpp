@@ -2,7 +2,7 @@
 //
 // A thread's cache of free blocks: what buffer_pool inlines, and the library itself.
 // Not for direct use. The layout belongs to the library's ABI: the number at the end of
-// hcamem_thread_1 changes with it, so that a program built for another does not link.
+// hcamem_thread_2 changes with it, so that a program built for another does not link.
 //
 // Only the owner puts blocks in and takes them out, at the top, without an atomic
 // read-modify-write. Another thread may take blocks away at the bottom, and may lower the
@@ -152,7 +152,7 @@ struct thread_caches {
 
 extern "C" {
 /// The calling thread's; before it has any, an empty one. Never NULL.
-[[gnu::tls_model("initial-exec")]] extern __thread hcamem::detail::thread_caches* hcamem_thread_1;
+[[gnu::tls_model("initial-exec")]] extern __thread hcamem::detail::thread_caches* hcamem_thread_2;
 }
 
 #endif

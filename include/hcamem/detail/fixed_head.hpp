@@ -17,7 +17,7 @@
 
 extern "C" {
 /// The calling thread's cache is over its limit.
-HCAMEM_API void hcamem_fixed_spill_1(hcamem_fixed* from) noexcept;
+HCAMEM_API void hcamem_fixed_spill_2(hcamem_fixed* from) noexcept;
 }
 
 namespace hcamem::detail {
@@ -51,7 +51,7 @@ struct fixed_head {
         return offset * reciprocal < reciprocal;
     }
     [[nodiscard]] block_cache* cache() const noexcept {
-        return hcamem_thread_1->of[cache_id].load(std::memory_order_relaxed);
+        return hcamem_thread_2->of[cache_id].load(std::memory_order_relaxed);
     }
 
     void annotate_live([[maybe_unused]] const void* buffer) const noexcept {
@@ -113,7 +113,7 @@ struct fixed_head {
             return false;
         }
         if (!mine->publish(into + 1)) [[unlikely]] {
-            hcamem_fixed_spill_1(self);
+            hcamem_fixed_spill_2(self);
         }
         return true;
     }

@@ -9,7 +9,8 @@ namespace {
 // How long the news of a dead rank may lag behind the failed work request that it caused.
 constexpr std::chrono::milliseconds peer_grace(1000);
 
-constexpr std::chrono::hours longest_barrier(24);
+// Who has nothing to do waits in a barrier for as long as the others measure.
+constexpr int barrier_patience = 10; // times the timeout
 
 unsigned completions_of(const eager_options& options, unsigned peers) {
     return peers * (eager_send_depth(&options) + eager_receive_depth(&options));
@@ -106,9 +107,10 @@ std::uint64_t transport::wait_for(eager_request* request, std::chrono::milliseco
 }
 
 void transport::barrier() {
-    // Rank 0 hears of all, then tells all. Who has nothing to do meanwhile waits for as long as
-    // the others take; that they live is looked after.
-    const auto wait = [this](eager_request* request) { wait_for(request, longest_barrier); };
+    // Rank 0 hears of all, then tells all.
+    const auto wait = [this](eager_request* request) {
+        wait_for(request, barrier_patience * job_->timeout());
+    };
     const auto with_others = [this, &wait](auto begin) {
         std::vector<eager_request*> begun;
         for (unsigned rank = 1; rank < job_->size(); ++rank) {

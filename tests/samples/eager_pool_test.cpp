@@ -187,7 +187,8 @@ TEST(EagerPool, R05_a_killed_rank_0_ends_all_and_nothing_is_left) {
 TEST(EagerPool, a_stopped_rank_ends_all_with_the_timeout) {
     auto ranks = start_endless_ranks(2, {"-s", "64", "--timeout", "2"});
     ranks[1].signal(SIGSTOP);
-    EXPECT_TRUE(failed_with(sample::peer, "within 2 s", ranks[0].finish()));
+    // 2 s, or 20 s if rank 0 was in a barrier.
+    EXPECT_TRUE(failed_with(sample::peer, "within 2", ranks[0].finish()));
 }
 
 TEST(EagerPool, an_interrupted_rank_says_so_and_tells_all) {

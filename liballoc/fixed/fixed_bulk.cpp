@@ -126,8 +126,9 @@ bool fixed_pool::take_cached_n(void** buffers, std::size_t n) noexcept {
     const bool is_run = copy_out(buffers, taken, n, step) && (step == stride || step == -stride);
     block_state* const lowest = step == stride ? taken[0].state : taken[n - 1].state;
     const block_state* const highest = step == stride ? taken[n - 1].state : taken[0].state;
-    // Both are the blocks' own if they are that far apart.
-    if (is_run && n > 1 && highest == lowest + (n - 1) && all_are(lowest, n, 0)) {
+    // Both are the blocks' own if they are that far apart; else they may be nullptr.
+    if (is_run && n > 1 && to_number(highest) - to_number(lowest) == n - 1 &&
+        all_are(lowest, n, 0)) {
         set_all(lowest, n, live);
         for (std::size_t index = 0; annotated && index < n; ++index) {
             annotate_live(buffers[index]);

@@ -305,6 +305,25 @@ TEST(BufferPool, many_at_once_are_all_or_none) {
     }
 }
 
+// After one was got the thread has noted the next, and many at once are those.
+TEST(BufferPool, many_at_once_may_be_noted_already) {
+    for (const std::size_t n : {1U, 2U, 8U, 31U, 40U}) {
+        const pool_ptr pool = make_pool();
+        const fixed_ptr fixed = make_fixed(pool, 100, 1000);
+        std::vector<void*> got(n);
+        void* const first = hcamem_fixed_get(fixed.get(), 0);
+        ASSERT_EQ(hcamem_fixed_get_n(fixed.get(), got.data(), n, 0), 0);
+        EXPECT_EQ(std::set<void*>(got.begin(), got.end()).size(), n);
+        EXPECT_EQ(std::count(got.begin(), got.end(), first), 0);
+        EXPECT_EQ(hcamem_fixed_put_n(fixed.get(), got.data(), n), 0);
+        EXPECT_EQ(hcamem_fixed_put_n(fixed.get(), got.data(), n), -EINVAL);
+        hcamem_fixed_put(fixed.get(), first);
+        const std::vector<void*> all = get_all(fixed.get());
+        EXPECT_EQ(std::set<void*>(all.begin(), all.end()).size(), 1000U);
+        put_all(fixed.get(), all);
+    }
+}
+
 // Neighbours are handled several at a time: each number of them, up and down, and with one
 // in each place that is not the next.
 TEST(BufferPool, runs_of_each_length_keep_their_order_and_what_breaks_them_is_seen) {

@@ -37,6 +37,8 @@ extern void __libc_free(void* block);
 
 static size_t threshold = SIZE_MAX; /* until the constructor has run */
 
+static struct block_user user = {.owner = "malloc", .name = "blocks"};
+
 /* Set while the calling thread is in libhcamem. */
 static __thread bool busy __attribute__((tls_model("initial-exec")));
 
@@ -49,7 +51,7 @@ static enum outcome take(size_t bytes, size_t align, void** block) {
         return untouched;
     }
     busy = true;
-    const enum outcome result = take_block("malloc", "blocks", bytes, align, block);
+    const enum outcome result = take_block(&user, bytes, align, block);
     busy = false;
     return result;
 }
@@ -72,7 +74,7 @@ static void* allocate(size_t bytes, size_t align) {
         }
         block = align <= libc_align ? __libc_malloc(bytes) : __libc_memalign(align, bytes);
         if (block != NULL && !busy) {
-            note_other_memory("malloc", "blocks", block, bytes);
+            note_other_memory(user.owner, user.name, block, bytes);
         }
         return block;
     }
@@ -91,7 +93,7 @@ HOOK void free(void* block) {
     const int saved = errno;
     const bool before = busy;
     busy = true;
-    give_back_block(block);
+    give_back_block(&user, block);
     busy = before;
     errno = saved;
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "pool.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,6 +17,8 @@ struct library library;
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* held while the pool is made */
 static atomic_bool library_loaded;
+static atomic_uint loading;   /* threads that are at it */
+static atomic_bool cut_short; /* by fork(): what the child has of libhcamem is half loaded */
 static _Atomic(hcamem_pool*) pool;
 static atomic_bool failed_before;
 static size_t maximum; /* of the pool, bytes */
@@ -27,6 +30,9 @@ static atomic_bool* is_known;
 
 static void begin_anew(void) {
     inherit_pieces();
+    if (atomic_exchange(&loading, 0) != 0) {
+        atomic_store(&cut_short, true);
+    }
     atomic_store(&pool, NULL);
     atomic_store(&failed_before, false);
     atomic_store(&is_child, true);
@@ -43,6 +49,16 @@ static void after_fork_in_child(void) {
     begin_anew();
 }
 
+/* A child cannot go on with what is half loaded. dladdr() waits for the loader, unless it is the
+ * caller who holds that: then the child does without. */
+static void before_fork(void) {
+    for (unsigned left = atomic_load(&loading); left != 0; --left) {
+        Dl_info info;
+        dladdr(&library, &info);
+    }
+    lock_pieces();
+}
+
 /* Before that of the malloc family. */
 __attribute__((constructor(102))) static void begin(void) {
     void* const page =
@@ -51,7 +67,7 @@ __attribute__((constructor(102))) static void begin(void) {
         is_known = page;
         atomic_store(is_known, true);
     }
-    pthread_atfork(lock_pieces, unlock_pieces, after_fork_in_child);
+    pthread_atfork(before_fork, unlock_pieces, after_fork_in_child);
 }
 
 /* A child made by a bare clone() has had no fork handler run. */
@@ -90,8 +106,15 @@ static bool have_library(const char** why) {
     if (atomic_load(&library_loaded)) {
         return true;
     }
+    if (atomic_load(&cut_short)) {
+        *why = "the parent was loading libhcamem when this process was forked";
+        return false;
+    }
     struct library loaded;
-    if (!load_library(&loaded, why)) {
+    atomic_fetch_add(&loading, 1);
+    const bool good = load_library(&loaded, why);
+    atomic_fetch_sub(&loading, 1);
+    if (!good) {
         return false;
     }
     pthread_mutex_lock(&making);

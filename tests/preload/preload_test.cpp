@@ -75,8 +75,9 @@ TEST(Preload, child_has_zeros_and_memory_of_its_own) {
     EXPECT_EQ(run.reports[1]["registrations"]["user_pages"].unsigned_number(), 1U);
 }
 
+// Not strict: a child that is forked while libhcamem is being loaded has ordinary memory.
 TEST(Preload, threads_and_forks_meanwhile) {
-    const auto run = probe("threads", {"--strict"});
+    const auto run = probe("threads");
     EXPECT_EQ(run.end.status, 0) << run.end.err;
 }
 

@@ -4,11 +4,13 @@
  * UCX nor libfabric. Blocks of HCAMEM_MALLOC_THRESHOLD bytes or more come from the pool, smaller
  * ones from glibc.
  *
- * A child of fork() finds its parent's blocks zeroed, and allocates from glibc only: this is
- * for programs that fork to start others, if at all.
+ * A child of fork() finds its parent's blocks zeroed, and allocates from glibc only: this is for
+ * programs whose children do nothing but exec. What they exec, a shell above all, is another
+ * program: so this library is preloaded in one program only, not in those that it starts.
  *
  * Nothing is taken before the constructors ran, nor from inside libhcamem, whose own
- * allocations are glibc's. Compiled with -fno-builtin, or the compiler would make a calloc()
+ * allocations are glibc's. No call waits for the loader, which may be running a constructor that
+ * waits for the caller. Compiled with -fno-builtin, or the compiler would make a calloc()
  * that calls calloc().
  */
 #define _GNU_SOURCE
@@ -20,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "preload/blocks.h"
 #include "preload/export.h"
 #include "preload/memory.h"
@@ -37,10 +40,15 @@ extern void __libc_free(void* block);
 
 static size_t threshold = SIZE_MAX; /* until the constructor has run */
 
+static struct block_user user = {.owner = "malloc", .name = "blocks"};
+
 /* Set while the calling thread is in libhcamem. */
 static __thread bool busy __attribute__((tls_model("initial-exec")));
 
 __attribute__((constructor)) static void begin(void) {
+    leave_environment();
+    find_libc_usable_size();
+    load_early();
     threshold = read_threshold();
 }
 
@@ -49,7 +57,7 @@ static enum outcome take(size_t bytes, size_t align, void** block) {
         return untouched;
     }
     busy = true;
-    const enum outcome result = take_block("malloc", "blocks", bytes, align, block);
+    const enum outcome result = take_block(&user, bytes, align, block);
     busy = false;
     return result;
 }
@@ -62,21 +70,24 @@ static size_t usable(const void* block) {
     return bytes;
 }
 
+/* What glibc gave in place of a block of the pool; for the report. */
+static void* note(void* block, size_t bytes) {
+    if (block != NULL && !busy) {
+        note_other_memory(user.owner, user.name, block, bytes);
+    }
+    return block;
+}
+
 /* Alignment 0: what malloc() promises. */
 static void* allocate(size_t bytes, size_t align) {
-    if (bytes >= threshold) {
-        void* block = NULL;
-        const enum outcome result = take(bytes, align, &block);
-        if (result != untouched) {
-            return block;
-        }
-        block = align <= libc_align ? __libc_malloc(bytes) : __libc_memalign(align, bytes);
-        if (block != NULL && !busy) {
-            note_other_memory("malloc", "blocks", block, bytes);
-        }
+    void* block = NULL;
+    if (bytes < threshold) {
+        return align <= libc_align ? __libc_malloc(bytes) : __libc_memalign(align, bytes);
+    }
+    if (take(bytes, align, &block) != untouched) {
         return block;
     }
-    return align <= libc_align ? __libc_malloc(bytes) : __libc_memalign(align, bytes);
+    return note(align <= libc_align ? __libc_malloc(bytes) : __libc_memalign(align, bytes), bytes);
 }
 
 HOOK void* malloc(size_t bytes) {
@@ -91,9 +102,23 @@ HOOK void free(void* block) {
     const int saved = errno;
     const bool before = busy;
     busy = true;
-    give_back_block(block);
+    give_back_block(&user, block);
     busy = before;
     errno = saved;
+}
+
+/* Of C23; glibc 2.36 neither has nor declares them. */
+void free_sized(void* block, size_t bytes);
+void free_aligned_sized(void* block, size_t align, size_t bytes);
+
+HOOK void free_sized(void* block, size_t bytes) {
+    (void)bytes;
+    free(block);
+}
+
+HOOK void free_aligned_sized(void* block, size_t align, size_t bytes) {
+    (void)align, (void)bytes;
+    free(block);
 }
 
 HOOK void* calloc(size_t count, size_t bytes) {
@@ -101,16 +126,20 @@ HOOK void* calloc(size_t count, size_t bytes) {
     if (__builtin_mul_overflow(count, bytes, &all) || all < threshold) {
         return __libc_calloc(count, bytes);
     }
-    void* const block = allocate(all, 0);
-    if (block != NULL) {
-        memset(block, 0, all); /* it may have been used before */
+    void* block = NULL;
+    switch (take(all, 0, &block)) {
+    case done:
+        return memset(block, 0, all); /* it may have been used before */
+    case failed:
+        return NULL;
+    case untouched:
+        break;
     }
-    return block;
+    return note(__libc_calloc(count, bytes), all); /* which touches no fresh page */
 }
 
-/* To another allocator or another size; the old block goes. */
-static void* move(void* block, size_t held, size_t bytes) {
-    void* const fresh = malloc(bytes);
+/* The old block goes if there is a fresh one. */
+static void* move(void* block, size_t held, void* fresh, size_t bytes) {
     if (fresh != NULL) {
         memcpy(fresh, block, held < bytes ? held : bytes);
         free(block);
@@ -118,21 +147,33 @@ static void* move(void* block, size_t held, size_t bytes) {
     return fresh;
 }
 
+/* glibc's block may grow where it is. */
+static void* resize_ordinary(void* block, size_t bytes) {
+    void* fresh = NULL;
+    if (bytes < threshold) {
+        return __libc_realloc(block, bytes);
+    }
+    if (take(bytes, 0, &fresh) != untouched) {
+        return move(block, libc_usable_size(block), fresh, bytes);
+    }
+    return note(__libc_realloc(block, bytes), bytes);
+}
+
 HOOK void* realloc(void* block, size_t bytes) {
     if (block == NULL) {
         return malloc(bytes);
     }
     if (!is_block(block)) {
-        return bytes < threshold || busy ? __libc_realloc(block, bytes)
-                                         : move(block, malloc_usable_size(block), bytes);
+        return resize_ordinary(block, bytes);
     }
     if (bytes == 0) {
         free(block);
         return NULL;
     }
     const size_t held = usable(block);
-    return bytes <= held && bytes >= held / 2 && bytes >= threshold ? block
-                                                                    : move(block, held, bytes);
+    return bytes <= held && bytes >= held / 2 && bytes >= threshold
+               ? block
+               : move(block, held, malloc(bytes), bytes);
 }
 
 HOOK void* reallocarray(void* block, size_t count, size_t bytes) {

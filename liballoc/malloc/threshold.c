@@ -40,11 +40,16 @@ size_t read_threshold(void) {
     return (size_t)number << shift;
 }
 
+static size_t (*real_usable_size)(void*);
+
+void find_libc_usable_size(void) {
+    void* const found = dlsym(RTLD_NEXT, "malloc_usable_size");
+    memcpy(&real_usable_size, &found, sizeof real_usable_size);
+}
+
 size_t libc_usable_size(void* block) {
-    static size_t (*real)(void*);
-    if (real == NULL) {
-        void* const found = dlsym(RTLD_NEXT, "malloc_usable_size");
-        memcpy(&real, &found, sizeof real);
+    if (real_usable_size == NULL) {
+        find_libc_usable_size(); /* by a constructor before ours */
     }
-    return real != NULL ? real(block) : 0;
+    return real_usable_size != NULL ? real_usable_size(block) : 0;
 }

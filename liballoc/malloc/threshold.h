@@ -8,7 +8,9 @@
  * no sense is ignored, with a line. */
 size_t read_threshold(void);
 
-/* glibc's malloc_usable_size(). */
+/* glibc's malloc_usable_size(). Finding it may wait for the loader, which realloc() must not:
+ * to be found early. */
+void find_libc_usable_size(void);
 size_t libc_usable_size(void* block);
 
 #endif

@@ -19,28 +19,28 @@ static void widen(const void* block, size_t bytes) {
 
 enum { kept_idle = 64 << 20, large_block = 1 << 20 }; /* bytes */
 
-enum outcome take_block(const char* owner, const char* name, size_t bytes, size_t align,
-                        void** block) {
+enum outcome take_block(struct block_user* user, size_t bytes, size_t align, void** block) {
     if (in_child()) {
         return untouched;
     }
-    const enum outcome result = obtain(owner, name, bytes, align, block);
+    const enum outcome result = obtain(user->owner, user->name, bytes, align, block);
     if (result != done) {
         return result;
     }
     widen(*block, bytes);
-    report_piece(owner, name, true, *block, bytes);
+    user->number = report_piece(user->owner, user->name, true, *block, block_bytes(*block));
     return done;
 }
 
-void give_back_block(void* block) {
+void give_back_block(struct block_user* user, void* block) {
     if (in_child()) {
         return;
     }
     hcamem_pool* const from = current_pool();
-    const bool large = library.usable(from, block) >= large_block;
+    const size_t bytes = library.usable(from, block);
+    report_given_back(user->number, bytes);
     library.free(from, block);
-    if (large) {
+    if (bytes >= large_block) {
         library.trim(from, kept_idle);
     }
 }

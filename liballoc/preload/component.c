@@ -8,10 +8,12 @@
 #include "blocks.h"
 #include "export.h"
 
+static struct block_user mpi = {.owner = "mpi", .name = "MPI_Alloc_mem"};
+
 HOOK void* hcamem_preload_alloc(size_t bytes, size_t align) {
     void* block = NULL;
     align = align > 64 ? align : 64;
-    if (take_block("mpi", "MPI_Alloc_mem", bytes, align, &block) == untouched &&
+    if (take_block(&mpi, bytes, align, &block) == untouched &&
         posix_memalign(&block, align, bytes) != 0) {
         return NULL;
     }
@@ -20,7 +22,7 @@ HOOK void* hcamem_preload_alloc(size_t bytes, size_t align) {
 
 HOOK void hcamem_preload_free(void* block) {
     if (is_block(block)) {
-        give_back_block(block);
+        give_back_block(&mpi, block);
     } else {
         free(block);
     }

@@ -4,7 +4,8 @@
  * free(). Standing in front of malloc's functions would cost every program; here two entries
  * of the global offset table of libfabric alone are changed, once it uses verbs.
  *
- * With eager binding (BIND_NOW) the table is read-only by then, and is made so again.
+ * With eager binding (BIND_NOW) the table is read-only by then, and is made so again. If one
+ * entry cannot be changed, none is.
  */
 #define _GNU_SOURCE
 #include "libfabric.h"
@@ -69,6 +70,15 @@ static uintptr_t replacement_for(const char* name) {
     return strcmp(name, "free") == 0 ? (uintptr_t)&pool_free : 0;
 }
 
+/* A change of the table: what the entry is to hold. */
+struct change {
+    uintptr_t* entry;
+    uintptr_t value;
+};
+
+/* Two functions, each called and maybe pointed to. */
+enum { most_changes = 8 };
+
 struct object {
     const char* base;
     const ElfW(Sym) * symbols;
@@ -121,26 +131,45 @@ static int find_relro(struct dl_phdr_info* info, size_t size, void* data) {
     return 1;
 }
 
-static bool change_entry(const struct object* object, uintptr_t* entry, uintptr_t value) {
+/* What is not read-only by the loader's doing, which takes whole pages, stays as it is. */
+static bool protect(const struct object* object, const uintptr_t* entry, int protection) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    char* const begin = (char*)((uintptr_t)entry & ~(page - 1));
-    const bool read_only = (const char*)entry >= object->relro &&
-                           (const char*)entry < object->relro + object->relro_bytes;
-    if (read_only && mprotect(begin, page, PROT_READ | PROT_WRITE) != 0) {
-        return false;
+    const uintptr_t at = (uintptr_t)entry & ~(page - 1);
+    const uintptr_t begin = (uintptr_t)object->relro & ~(page - 1);
+    const uintptr_t end = ((uintptr_t)object->relro + object->relro_bytes) & ~(page - 1);
+    return at < begin || at >= end || mprotect((void*)at, page, protection) == 0;
+}
+
+static void store(const struct change* changes, size_t count, uintptr_t value) {
+    for (size_t i = 0; i < count; ++i) {
+        if (changes[i].value == value) {
+            __atomic_store_n(changes[i].entry, value, __ATOMIC_RELEASE);
+        }
     }
-    __atomic_store_n(entry, value, __ATOMIC_RELEASE);
-    if (read_only) {
-        mprotect(begin, page, PROT_READ);
+}
+
+/* All or none: memory of ours may not come to free() of another. */
+static bool make_changes(const struct object* object, const struct change* changes, size_t count) {
+    size_t open = 0;
+    while (open < count && protect(object, changes[open].entry, PROT_READ | PROT_WRITE)) {
+        ++open;
     }
-    return true;
+    if (open == count) {
+        store(changes, count, (uintptr_t)&pool_free); /* first: other threads may be here */
+        store(changes, count, (uintptr_t)&pool_memalign);
+    }
+    for (size_t i = 0; i < open; ++i) {
+        protect(object, changes[i].entry, PROT_READ);
+    }
+    return open == count;
 }
 
 static bool change_table(const struct link_map* map) {
     struct object object = {.base = (const char*)map->l_addr};
+    struct change changes[most_changes];
+    size_t count = 0;
     read_dynamic(map->l_ld, &object);
     dl_iterate_phdr(find_relro, &object);
-    bool all = true;
     for (size_t table = 0; table < 2; ++table) {
         const size_t entries = object.bytes[table] / sizeof(ElfW(Rela));
         for (size_t i = 0; i < entries; ++i) {
@@ -151,12 +180,16 @@ static bool change_table(const struct link_map* map) {
                 continue;
             }
             const uintptr_t value = replacement_for(object.names + object.symbols[symbol].st_name);
+            if (value != 0 && count == most_changes) {
+                return false;
+            }
             if (value != 0) {
-                all &= change_entry(&object, (uintptr_t*)(map->l_addr + each->r_offset), value);
+                changes[count++] =
+                    (struct change){(uintptr_t*)(map->l_addr + each->r_offset), value};
             }
         }
     }
-    return all;
+    return make_changes(&object, changes, count);
 }
 
 static void take_object(const char* name) {

@@ -38,6 +38,7 @@ bool load_library(struct library* loaded, const char** why) {
     } wanted[] = {
         {&loaded->options_init, "hcamem_options_init"},
         {&loaded->pool_create, "hcamem_pool_create"},
+        {&loaded->stats, "hcamem_get_stats"},
         {&loaded->alloc, "hcamem_alloc"},
         {&loaded->free, "hcamem_free"},
         {&loaded->trim, "hcamem_trim"},

@@ -13,6 +13,7 @@
 struct library {
     __typeof__(&hcamem_options_init) options_init;
     __typeof__(&hcamem_pool_create) pool_create;
+    __typeof__(&hcamem_get_stats) stats;
     __typeof__(&hcamem_alloc) alloc;
     __typeof__(&hcamem_free) free;
     __typeof__(&hcamem_trim) trim;

@@ -23,6 +23,7 @@ struct piece {
     char* memory;
     size_t bytes;
     unsigned mrs;
+    unsigned number; /* of its pool in the report */
     bool given_back; /* by its owner, while there are memory regions on it */
     bool inherited;  /* the parent's: here it is private memory of zeros */
 };
@@ -137,7 +138,7 @@ enum outcome take_memory(const char* owner, const char* name, size_t wanted, siz
         }
     }
     *memory = made->memory;
-    report_piece(owner, name, true, *memory, *bytes);
+    made->number = report_piece(owner, name, true, *memory, *bytes);
     return done;
 }
 
@@ -166,6 +167,9 @@ enum outcome give_back_memory(const void* memory) {
     struct piece* const found = find_piece(memory, 0);
     const bool ours = found != NULL && found->memory == memory && !found->given_back;
     const bool held = ours && found->mrs != 0;
+    if (ours && !found->inherited) {
+        report_given_back(found->number, found->bytes);
+    }
     if (held) {
         found->given_back = true;
     } else if (ours) {

@@ -3,7 +3,9 @@
  * The pool of libhcamem that all memory comes from, made when it is first needed.
  *
  * After the first failure no more is taken in this process, and one line says why: UCX asks
- * for ever for memory that it cannot register. A child of fork() starts anew.
+ * for ever for memory that it cannot register. A request above the pool's maximum fails alone.
+ * A child of fork() starts anew; one that shares its parent's memory, as after vfork(), is its
+ * parent here.
  */
 #ifndef HCAMEM_PRELOAD_POOL_H
 #define HCAMEM_PRELOAD_POOL_H
@@ -21,6 +23,9 @@ enum outcome {
 
 /* Filled once there is a pool. */
 extern struct library library;
+
+/* Loads libhcamem before it is needed, for who may not wait for the loader then. */
+void load_early(void);
 
 /* This process's; NULL: it has none yet. */
 hcamem_pool* current_pool(void);

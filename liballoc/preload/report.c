@@ -21,7 +21,9 @@ struct pool_count {
     char name[name_bytes];
     bool taken;
     size_t pieces;
-    size_t bytes;
+    size_t bytes; /* of all those pieces, one after the other */
+    size_t in_use;
+    size_t most; /* in use at once; other memory is not followed, and counts as kept */
 };
 
 /* Where the pieces were, so that what the kernel did at those addresses can be looked up. */
@@ -60,16 +62,25 @@ static struct pool_count* pool_of(const char* owner, const char* name, bool take
     return made;
 }
 
-void report_piece(const char* owner, const char* name, bool taken, const void* memory,
-                  size_t bytes) {
+unsigned report_piece(const char* owner, const char* name, bool taken, const void* memory,
+                      size_t bytes) {
     pthread_mutex_lock(&counts.lock);
     struct pool_count* const pool = pool_of(owner, name, taken);
     ++pool->pieces;
     pool->bytes += bytes;
+    pool->in_use += bytes;
+    pool->most = pool->in_use > pool->most ? pool->in_use : pool->most;
+    const unsigned number = (unsigned)(pool - counts.pool);
     if (counts.ranges < most_ranges) {
-        counts.range[counts.ranges++] =
-            (struct range){(uintptr_t)memory, bytes, (unsigned)(pool - counts.pool)};
+        counts.range[counts.ranges++] = (struct range){(uintptr_t)memory, bytes, number};
     }
+    pthread_mutex_unlock(&counts.lock);
+    return number;
+}
+
+void report_given_back(unsigned number, size_t bytes) {
+    pthread_mutex_lock(&counts.lock);
+    counts.pool[number].in_use -= bytes;
     pthread_mutex_unlock(&counts.lock);
 }
 
@@ -144,8 +155,8 @@ static void put_json_pool(struct text* text, unsigned index) {
     put_string(text, pool->owner);
     put(text, ",\"name\":");
     put_string(text, pool->name);
-    put(text, ",\"taken\":%d,\"pieces\":%zu,\"bytes\":%zu,\"ranges\":[", pool->taken, pool->pieces,
-        pool->bytes);
+    put(text, ",\"taken\":%d,\"pieces\":%zu,\"bytes\":%zu,\"most_bytes\":%zu,\"ranges\":[",
+        pool->taken, pool->pieces, pool->bytes, pool->most);
     const char* comma = "";
     for (unsigned i = 0; i < counts.ranges; ++i) {
         if (counts.range[i].pool == index) {
@@ -177,8 +188,9 @@ static void put_table(struct text* text) {
     put(text, "hcamem: report of process %d, %s\n", (int)getpid(), program_invocation_short_name);
     for (unsigned i = 0; i < counts.pools; ++i) {
         const struct pool_count* const pool = &counts.pool[i];
-        put(text, "hcamem:   %-10s %-24s %9.1f MiB in %3zu pieces%s\n", pool->owner, pool->name,
-            (double)pool->bytes / (1 << 20), pool->pieces, pool->taken ? "" : ", not taken");
+        put(text, "hcamem:   %-10s %-24s %9.1f MiB %s %zu pieces%s\n", pool->owner, pool->name,
+            (double)pool->most / (1 << 20), pool->taken ? "at once," : "in", pool->pieces,
+            pool->taken ? "" : ", not taken");
     }
     if (counts.pools == 0) {
         put(text, "hcamem:   no memory was asked for by UCX or libfabric\n");
@@ -199,8 +211,10 @@ static void put_table(struct text* text) {
 
 /* One write() each, so that the lines of several processes do not mix. */
 static void write_report(const struct text* text) {
-    int to = settings.report_descriptor >= 0 ? settings.report_descriptor : STDERR_FILENO;
-    if (settings.report_path != NULL) {
+    int to = -1;
+    if (settings.report_path == NULL) {
+        to = report_descriptor();
+    } else {
         to = open(settings.report_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
         if (to < 0) {
             say("the report cannot be written to %s: %s", settings.report_path, strerror(errno));

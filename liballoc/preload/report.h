@@ -14,9 +14,11 @@ enum registered {
     registered_kinds,
 };
 
-/* A piece of memory of a pool; taken: it is ours. */
-void report_piece(const char* owner, const char* name, bool taken, const void* memory,
-                  size_t bytes);
+/* A piece of memory of a pool; taken: it is ours. Returns a number that stands for the pool. */
+unsigned report_piece(const char* owner, const char* name, bool taken, const void* memory,
+                      size_t bytes);
+/* What was taken is no longer in use. */
+void report_given_back(unsigned number, size_t bytes);
 void report_registration(enum registered kind, bool from_ucx);
 void report_fall_back(const char* why);
 

@@ -8,9 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct settings settings = {.take = true};
+
+/* A copy of standard error, and which file that is: programs that close all descriptors get the
+ * number for files of their own. */
+static int kept = -1;
+static dev_t kept_device;
+static ino_t kept_inode;
 
 void say(const char* format, ...) {
     const int saved = errno;
@@ -55,7 +62,25 @@ static void read_take(void) {
     }
 }
 
-__attribute__((constructor)) static void read_settings(void) {
+static void keep_standard_error(void) {
+    struct stat file;
+    if (fstat(STDERR_FILENO, &file) == 0) {
+        /* Far from the numbers that programs expect to get, or close. */
+        kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
+        kept_device = file.st_dev;
+        kept_inode = file.st_ino;
+    }
+}
+
+int report_descriptor(void) {
+    struct stat file;
+    const bool same = kept >= 0 && fstat(kept, &file) == 0 && file.st_dev == kept_device &&
+                      file.st_ino == kept_inode;
+    return same ? kept : STDERR_FILENO;
+}
+
+/* The first of all constructors here: the others look at these. */
+__attribute__((constructor(101))) static void read_settings(void) {
     const char* report = secure_getenv("HCAMEM_PRELOAD_REPORT");
     read_take();
     settings.strict = flag("HCAMEM_PRELOAD_STRICT");
@@ -63,7 +88,6 @@ __attribute__((constructor)) static void read_settings(void) {
     if (settings.report && strcmp(report, "1") != 0) {
         settings.report_path = strdup(report);
     } else if (settings.report) {
-        /* Far from the numbers that programs expect to get, or close. */
-        settings.report_descriptor = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
+        keep_standard_error();
     }
 }

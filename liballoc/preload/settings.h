@@ -20,10 +20,13 @@ struct settings {
     bool strict;
     bool report;
     const char* report_path; /* NULL: standard error */
-    int report_descriptor;   /* standard error, which many programs close before they end */
 };
 
 extern struct settings settings;
+
+/* Standard error as it was when the library was loaded, since many programs close it before they
+ * end; as it is now if that is gone. */
+int report_descriptor(void);
 
 /* A line on standard error, in one write(). */
 __attribute__((format(printf, 1, 2))) void say(const char* format, ...);

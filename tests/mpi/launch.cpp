@@ -25,7 +25,7 @@ Pool read_pool(const support::Json& json) {
     pool.owner = json["owner"].string();
     pool.name = json["name"].string();
     pool.taken = json["taken"].unsigned_number() != 0;
-    pool.bytes = json["bytes"].unsigned_number();
+    pool.bytes = json["most_bytes"].unsigned_number();
     for (const auto& range : json["ranges"].list()) {
         const auto begin = range.list().at(0).unsigned_number();
         pool.ranges.push_back({begin, begin + range.list().at(1).unsigned_number()});

@@ -25,7 +25,7 @@ struct Pool {
     std::string owner;
     std::string name;
     bool taken = false;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0; ///< most at once
     std::vector<support::AddressRange> ranges;
 };
 

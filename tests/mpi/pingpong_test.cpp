@@ -113,6 +113,8 @@ TEST(OpenMpi, memory_that_ranks_share_is_left_alone) {
                                  mpi::Mode::take);
     EXPECT_EQ(run.status, 0) << run.out << run.err;
     EXPECT_NE(run.out.find(" errors=0 "), std::string::npos) << run.out;
+    ASSERT_EQ(run.reports.size(), 2U);
+    EXPECT_GT(run.taken_bytes(), 0U); // what is not shared is
     for (const mpi::Report& report : run.reports) {
         for (const mpi::Pool& pool : report.pools) {
             EXPECT_FALSE(pool.name.starts_with("mm_")) << pool.name;

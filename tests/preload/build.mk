@@ -9,8 +9,10 @@ PRELOAD_TEST_OBJECTS := $(call host_test_objects,$(filter-out %/malloc_family.cp
 FAKE_CFLAGS := $(CFLAGS) -fPIC -shared
 
 .PHONY: preload-tests
-preload-tests: $(BUILD)/tests/preload_tests $(PRELOAD_TEST_FOLDER)/probe $(PRELOAD_TEST_FOLDER)/malloc_loop \
+preload-tests: $(BUILD)/tests/preload_tests $(PRELOAD_TEST_FOLDER)/probe \
+	$(PRELOAD_TEST_FOLDER)/malloc_loop $(PRELOAD_TEST_FOLDER)/malloc_loop_linked \
 	$(PRELOAD_TEST_FOLDER)/malloc_family $(PRELOAD_TEST_FOLDER)/valgrind.supp \
+	$(addprefix $(PRELOAD_TEST_FOLDER)/lib,$(addsuffix .so,late refuse_mprotect waiting_plugin)) \
 	$(PRELOAD_FAKES) preload library
 
 $(PRELOAD_TEST_FOLDER)/fakes/libibverbs.so.1: tests/preload/fakes/fake_verbs.c \
@@ -46,10 +48,20 @@ $(PRELOAD_TEST_FOLDER)/probe: tests/preload/probe.c tests/preload/fakes/fakes.h
 	@echo "CC  $@"
 	@$(CC) $(CFLAGS) $< -pthread -o $@
 
+$(PRELOAD_TEST_FOLDER)/lib%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	@echo "CC  $@"
+	@$(CC) $(FAKE_CFLAGS) $< -o $@
+
 $(PRELOAD_TEST_FOLDER)/malloc_loop: tests/preload/malloc_loop.c
 	@mkdir -p $(@D)
 	@echo "CC  $@"
 	@$(CC) $(CFLAGS) $< -o $@
+
+$(PRELOAD_TEST_FOLDER)/malloc_loop_linked: tests/preload/malloc_loop.c $(MALLOC_LIB)
+	@mkdir -p $(@D)
+	@echo "CC  $@"
+	@$(CC) $(CFLAGS) $< -Wl,--no-as-needed $(MALLOC_LIB) -Wl,-rpath,'$$ORIGIN/../../lib' -o $@
 
 $(PRELOAD_TEST_FOLDER)/valgrind.supp: tests/preload/valgrind.supp
 	@mkdir -p $(@D)

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The malloc family under libhcamem-malloc.so, with a threshold of 4 KiB. usage: malloc_family
 // SCENE; status 1 and a line on standard error if something is wrong.
+#include <dlfcn.h>
 #include <malloc.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -155,10 +163,15 @@ void threads() {
     }
 }
 
-void in_child() {
+/// Without fork handlers.
+pid_t bare_fork() {
+    return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+}
+
+void in_child(pid_t make_child()) {
     auto* block = static_cast<char*>(std::malloc(large));
     std::strcpy(block, "parent");
-    const pid_t child = fork();
+    const pid_t child = make_child();
     if (child == 0) {
         require(block[0] == 0, "a child sees its parent's buffer");
         block[0] = 'x';
@@ -177,13 +190,122 @@ void in_child() {
     std::free(block);
 }
 
+/// One that shares its parent's memory is its parent for the allocator.
+void child_that_shares_memory() {
+    static char stack[1 << 16];
+    auto* block = static_cast<char*>(std::malloc(large));
+    std::strcpy(block, "parent");
+    const auto allocate = [](void* parents) {
+        void* own = std::malloc(large);
+        const bool good = own != nullptr && own != parents &&
+                          std::strcmp(static_cast<char*>(parents), "parent") == 0;
+        std::free(own);
+        return good ? 0 : 1;
+    };
+    const pid_t child =
+        clone(allocate, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, block);
+    int status = -1;
+    require(waitpid(child, &status, 0) == child && status == 0, "the child failed");
+    require(malloc_usable_size(block) >= large, "the parent's block is not known any more");
+    block = static_cast<char*>(std::realloc(block, large * 2));
+    require(std::strcmp(block, "parent") == 0, "the parent's buffer changed");
+    require(is_from_pool(block), "the parent takes no more");
+    std::free(block);
+}
+
+/// The report's "at once": ten blocks of a MiB, never two of them.
+void one_after_the_other() {
+    for (int i = 0; i < 10; ++i) {
+        void* volatile block = std::malloc(1 << 20);
+        std::free(block);
+    }
+}
+
+/// What the constructor of a plug-in waits for may not wait for the loader.
+void under_the_loaders_lock() {
+    alarm(60);
+    require(dlopen("libwaiting_plugin.so", RTLD_NOW) != nullptr, dlerror());
+}
+
+/// Pages of the block that were touched.
+std::size_t pages_present(void* block, std::size_t bytes) {
+    constexpr std::size_t page = 4096;
+    const auto at = reinterpret_cast<std::uintptr_t>(block);
+    std::vector<unsigned char> present(bytes / page);
+    const auto first = (at + page - 1) / page * page;
+    require(mincore(reinterpret_cast<void*>(first), (present.size() - 1) * page, present.data()) ==
+                0,
+            "mincore");
+    return static_cast<std::size_t>(std::count(present.begin(), present.end(), 1));
+}
+
+/// Ordinary memory is glibc's to grow and to zero: without the pool nothing is copied or touched.
+void ordinary() {
+    constexpr std::size_t bytes = 64 << 20;
+    void* block = std::calloc(1, bytes);
+    require(block != nullptr, "calloc");
+    require(pages_present(block, bytes) < 16, "calloc touched fresh memory");
+    std::ifstream pages("/proc/self/statm");
+    rlim_t all = 0;
+    pages >> all;
+    const rlimit limit{.rlim_cur = all * 4096 + bytes, .rlim_max = RLIM_INFINITY};
+    require(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
+    block = std::realloc(block, bytes + bytes / 2);
+    require(block != nullptr, "realloc copied where glibc's block can grow");
+    std::free(block);
+}
+
+/// The pool goes on after what it cannot serve at all; HCAMEM_MAXIMUM is less than 100 MiB.
+void too_large_for_the_pool() {
+    volatile std::size_t huge = std::size_t{1} << 62;
+    require(std::malloc(huge) == nullptr && errno == ENOMEM, "malloc of 4 EiB");
+    void* block = std::malloc(large);
+    require(is_from_pool(block), "none is taken after an impossible request");
+    std::free(block);
+    block = std::malloc(100 << 20);
+    // glibc's have a header in front, the pool's large ones begin a page.
+    require(block != nullptr && reinterpret_cast<std::uintptr_t>(block) % 4096 != 0,
+            "more than the pool's maximum");
+    std::free(block);
+    block = std::malloc(large);
+    require(is_from_pool(block), "none is taken after a request above the maximum");
+    std::free(block);
+}
+
+extern "C" {
+// Of C23, and weak: not every glibc has them.
+[[gnu::weak]] void free_sized(void* block, std::size_t bytes);
+[[gnu::weak]] void free_aligned_sized(void* block, std::size_t align, std::size_t bytes);
+}
+
+void sized_free() {
+    require(free_sized != nullptr && free_aligned_sized != nullptr, "C23's free");
+    for (const std::size_t bytes : {small, large}) {
+        free_sized(std::malloc(bytes), bytes);
+        free_aligned_sized(std::aligned_alloc(256, bytes / 256 * 256 + 256), 256,
+                           bytes / 256 * 256 + 256);
+    }
+    free_sized(nullptr, 0);
+    free_aligned_sized(nullptr, 64, 0);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     const std::map<std::string, std::function<void()>> scenes{
-        {"entries", every_entry},       {"origin", contents_survive_a_change_of_origin},
-        {"impossible", what_cannot_be}, {"mix", [] { mix(7); }},
-        {"threads", threads},           {"fork", in_child},
+        {"entries", every_entry},
+        {"origin", contents_survive_a_change_of_origin},
+        {"impossible", what_cannot_be},
+        {"mix", [] { mix(7); }},
+        {"threads", threads},
+        {"fork", [] { in_child(fork); }},
+        {"clone", [] { in_child(bare_fork); }},
+        {"shared", child_that_shares_memory},
+        {"loader", under_the_loaders_lock},
+        {"ordinary", ordinary},
+        {"large", too_large_for_the_pool},
+        {"sized", sized_free},
+        {"sequence", one_after_the_other},
     };
     require(argc == 2 && scenes.contains(argv[1]), "usage: malloc_family SCENE");
     scenes.at(argv[1])();

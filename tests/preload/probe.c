@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,14 +209,47 @@ static void fabric(struct ibv_pd* pd) {
     region_free(NULL);
 }
 
-/* Like hold() without an end: the exit handlers of others come after ours. */
+/* After the library's destructor, if liblate.so is preloaded behind it. */
+static void call_late(void (*function)(void)) {
+    void (**call)(void) = dlsym(RTLD_DEFAULT, "late_call");
+    if (call != NULL) {
+        *call = function;
+    }
+}
+
+/* Like hold() without an end: what is given back before the library's destructor, and after. */
 static struct fake_piece left;
+static struct fake_piece left_late;
 static void at_exit(void) {
+    fputs("exit handler\n", stderr);
     shrink(&left);
+}
+static void late_exit(void) {
+    shrink(&left_late);
 }
 static void exits(struct ibv_pd* pd) {
     left = must_grow("rc_recv_desc", MiB, pd);
+    left_late = must_grow("rc_send_desc", MiB, pd);
     atexit(at_exit);
+    call_late(late_exit);
+}
+
+/* As programs do that become daemons: all descriptors are closed, and their numbers used. */
+static int reused;
+static void late_look(void) {
+    struct stat file;
+    fputs(fstat(reused, &file) == 0 && file.st_size == 0 ? "late look: nothing was written\n"
+                                                         : "late look: the report\n",
+          stderr);
+}
+static void reuse(struct ibv_pd* pd) {
+    (void)pd;
+    require(close_range(STDERR_FILENO + 1, ~0U, 0) == 0, "close_range");
+    reused = memfd_create("reused", 0);
+    for (int number = reused + 1; number < 250; ++number) {
+        require(dup2(reused, number) == number, "dup2");
+    }
+    call_late(late_look);
 }
 
 /* What is not said to have failed is looked at by the test: which memory each got. */
@@ -234,8 +269,9 @@ int main(int argc, char** argv) {
         const char* name;
         void (*scene)(struct ibv_pd*);
     } scenes[] = {
-        {"pools", pools},     {"hold", hold},     {"access", access_flags}, {"fork", in_child},
-        {"threads", threads}, {"fabric", fabric}, {"exit", exits},          {"refusals", refusals},
+        {"pools", pools},   {"hold", hold},         {"access", access_flags},
+        {"fork", in_child}, {"threads", threads},   {"fabric", fabric},
+        {"exit", exits},    {"refusals", refusals}, {"reuse", reuse},
     };
     require(argc == 3, "usage: probe FAKES SCENE");
     load_fakes(argv[1]);

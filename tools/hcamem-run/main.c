@@ -31,7 +31,7 @@ static const char help[] =
     "  -n, --none           take nothing, only report\n"
     "  -m, --malloc[=SIZE]  also blocks of SIZE bytes or more (64K) that PROGRAM allocates "
     "itself,\n"
-    "                       for programs that use neither UCX nor libfabric\n"
+    "                       for programs that use neither UCX nor libfabric; not for scripts\n"
     "      --hca=NAME       memory of this HCA's node (HCAMEM_HCA)\n"
     "  -h, --help           this text\n"
     "\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * A libibverbs.so.1 without an HCA: memory regions are blocks of malloc(). FAKE_REG_FAIL=ERRNO
- * makes each registration fail so. What it was asked for it tells through fake_counts().
+ * makes the first registration fail so. What it was asked for it tells through fake_counts().
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -21,7 +21,8 @@ struct fake_counts* fake_counts(void) {
 
 static struct ibv_mr* make(struct ibv_pd* pd, void* address, size_t length, unsigned access) {
     const char* refused = getenv("FAKE_REG_FAIL");
-    if (refused != NULL) {
+    if (refused != NULL && counts.refused == 0) {
+        ++counts.refused;
         errno = atoi(refused);
         return NULL;
     }

@@ -14,6 +14,7 @@ struct ibv_pd;
 struct fake_counts {
     unsigned long registered;
     unsigned long deregistered;
+    unsigned long refused;
     unsigned last_access;
 };
 struct fake_counts* fake_counts(void);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "common_options.hpp"
 
+#include <vector>
+
+#include "exit_codes.hpp"
+
 namespace samples {
 namespace {
 
@@ -82,6 +86,21 @@ peer_link common_options::open_link(const std::string& host) const {
         return accept_peer(tcp_port, server_wait(), timeout);
     }
     return connect_peer(host, tcp_port, wait.count() > 0 ? wait : default_client_wait, timeout);
+}
+
+bool parse_with_host(command_line& line, int argc, char** argv, std::string& host,
+                     const bool& self) {
+    std::vector<std::string> arguments;
+    if (!line.parse(argc, argv, arguments, 1)) {
+        return false;
+    }
+    if (!arguments.empty()) {
+        host = arguments.front();
+    }
+    if (self && !host.empty()) {
+        throw failure(exit_code::usage, "--self: takes no host");
+    }
+    return true;
 }
 
 } // namespace samples

@@ -44,6 +44,12 @@ struct common_options {
     }
 };
 
+/// Parses a line whose one argument, the server's host, may be missing, and is not allowed
+/// if the line sets `self`: the program is both sides then. False: help was asked for, and
+/// given.
+bool parse_with_host(command_line& line, int argc, char** argv, std::string& host,
+                     const bool& self = false);
+
 } // namespace samples
 
 #endif

@@ -99,15 +99,8 @@ bool parse(int argc, char** argv, options& chosen) {
     common.add_json(line);
     common.add_timeout(line);
 
-    std::vector<std::string> arguments;
-    if (!line.parse(argc, argv, arguments, 1)) {
+    if (!parse_with_host(line, argc, argv, chosen.host, chosen.self)) {
         return false;
-    }
-    if (!arguments.empty()) {
-        chosen.host = arguments.front();
-    }
-    if (chosen.self && !chosen.host.empty()) {
-        throw failure(exit_code::usage, "--self: takes no host");
     }
     chosen.layer.threshold = static_cast<std::uint32_t>(chosen.threshold);
     chosen.layer.source = common.memory == memory_kind::pool ? HCAMEM_DEVICE : HCAMEM_MEMORY;

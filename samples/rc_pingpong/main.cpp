@@ -11,7 +11,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <unistd.h>
-#include <vector>
 
 namespace {
 
@@ -53,14 +52,7 @@ bool parse(int argc, char** argv, options& chosen) {
     common.add_json(line);
     common.add_timeout(line);
 
-    std::vector<std::string> arguments;
-    if (!line.parse(argc, argv, arguments, 1)) {
-        return false;
-    }
-    if (!arguments.empty()) {
-        chosen.host = arguments.front();
-    }
-    return true;
+    return parse_with_host(line, argc, argv, chosen.host);
 }
 
 void require_limits(const hca& device, const options& chosen) {

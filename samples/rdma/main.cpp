@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <functional>
 #include <unistd.h>
-#include <vector>
 
 namespace {
 
@@ -52,17 +51,7 @@ bool parse(int argc, char** argv, options& chosen) {
     common.add_json(line);
     common.add_timeout(line);
 
-    std::vector<std::string> arguments;
-    if (!line.parse(argc, argv, arguments, 1)) {
-        return false;
-    }
-    if (!arguments.empty()) {
-        chosen.host = arguments.front();
-    }
-    if (chosen.self && !chosen.host.empty()) {
-        throw failure(exit_code::usage, "--self: takes no host");
-    }
-    return true;
+    return parse_with_host(line, argc, argv, chosen.host, chosen.self);
 }
 
 void require_limits(const hca& device, const options& chosen) {

@@ -302,7 +302,8 @@ TEST(SharedHeapKill, R05_without_the_lock_the_others_go_on) {
                 (void)victim.channel().receive();
             }
             victim.kill_now();
-            EXPECT_TRUE(WIFSIGNALED(victim.wait()));
+            const int status = victim.wait();
+            EXPECT_TRUE(WIFSIGNALED(status)) << "it had ended before: " << std::hex << status;
             EXPECT_FALSE(heap.poisoned());
             own.send(*from, *to, 100 + round);
             heap.deallocate(heap.allocate(MiB));

@@ -79,8 +79,8 @@ class cached_heap {
     /// The block on top of these will be taken now: its state becomes that of a live block.
     /// Those below it will be the next.
     virtual void hand_out(cached_block* bottom, cached_block* top) noexcept = 0;
-    /// True: the last block of a closed heap is back. The
-    /// caller then ends the heap, when it holds no lock any more.
+    /// True: the last block of a closed heap is back. The caller then ends the heap, when it
+    /// holds no lock any more.
     virtual bool put_behind(std::size_t kind, const cached_block* blocks,
                             std::size_t n) noexcept = 0;
     /// The block was given back by two threads at once, and one of them was to keep it.

@@ -125,8 +125,7 @@ int fixed_pool::take(bool use_reserve, void*& buffer) noexcept {
             return 0;
         }
         if (refill(0, buffer)) {
-            annotate_live(buffer);
-            pool_->check_free(buffer, stride);
+            pool_->give_out(buffer, stride);
             return 0;
         }
         bool drained = false;
@@ -150,8 +149,7 @@ bool fixed_pool::take_reserved(void*& buffer) noexcept {
     behind_[index] = false;
     states[index].store(live, std::memory_order_relaxed);
     buffer = at(index);
-    annotate_live(buffer);
-    pool_->check_free(buffer, stride);
+    pool_->give_out(buffer, stride);
     return true;
 }
 

@@ -49,7 +49,8 @@ int pool::plan(std::size_t bytes, std::size_t align, request& made) const noexce
     return 0;
 }
 
-void pool::check_free(void* block, std::size_t bytes) const noexcept {
+void pool::give_out(void* block, std::size_t bytes) const noexcept {
+    annotate_live(block, bytes);
     const void* where = nullptr;
     if (checks_.any() && !checks_.hand_out(block, bytes, where)) {
         misuse(misuse_is_error_,
@@ -67,16 +68,14 @@ pool::attempt pool::try_allocate(const request& wanted, void*& block) noexcept {
             !refill(wanted.class_index, block)) {
             return is_open() ? attempt::no_room : attempt::closed;
         }
-        annotate_live(block, size_classes[wanted.class_index].bytes);
-        check_free(block, size_classes[wanted.class_index].bytes);
+        give_out(block, size_classes[wanted.class_index].bytes);
         return attempt::done;
     }
     std::uint32_t first = no_page;
     switch (pages_.take_large(wanted.pages, wanted.align, first)) {
     case page_heap::result::done:
         block = pages_.page_address(first);
-        annotate_live(block, wanted.pages * page_bytes);
-        check_free(block, wanted.pages * page_bytes);
+        give_out(block, wanted.pages * page_bytes);
         return attempt::done;
     case page_heap::result::draining:
         return attempt::closed;
@@ -239,8 +238,7 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
         for (std::size_t index = 0; index < more; ++index) {
             block_states::set_live(batch[index]);
             blocks[got] = batch[index].block;
-            annotate_live(blocks[got], size_classes[class_index].bytes);
-            check_free(blocks[got++], size_classes[class_index].bytes);
+            give_out(blocks[got++], size_classes[class_index].bytes);
         }
         if (more != wanted) {
             break;

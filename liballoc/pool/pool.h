@@ -118,8 +118,9 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     [[nodiscard]] bool reports_leaks() const noexcept {
         return (options_.flags & (HCAMEM_OPT_LEAKS | HCAMEM_OPT_LEAK_STACKS)) != 0;
     }
-    /// hand_out() of the checks: a block that was written to while it was free is misuse.
-    void check_free(void* block, std::size_t bytes) const noexcept;
+    /// A block leaves the heap: AddressSanitizer is told, and the checks, for which it is
+    /// misuse if it was written to while it was free.
+    void give_out(void* block, std::size_t bytes) const noexcept;
     [[nodiscard]] bool dmabuf_only() const noexcept {
         return (options_.flags & HCAMEM_OPT_DMABUF_ONLY) != 0;
     }

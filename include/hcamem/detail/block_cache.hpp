@@ -123,7 +123,7 @@ struct alignas(32) block_cache {
     }
     /// The same for n blocks; nullptr: there is no room.
     [[nodiscard]] cached_block* room(std::size_t n) noexcept {
-        cached_block* const into = top.load(std::memory_order_relaxed);
+        cached_block* const into = next();
         const std::ptrdiff_t room = limit.load(std::memory_order_relaxed) - into;
         return static_cast<std::ptrdiff_t>(n) <= room ? into : nullptr;
     }

@@ -9,14 +9,16 @@ RESULTS := $(BUILD)/results
 TEST_PROGRAMS := unit-tests unit-tests-sanitized sample-tests guest-tests rxe rxe-tests kernels \
 	$(FUZZ_PROGRAMS) bench-selfcheck preload-tests mpi-tests bench-costs-tests
 
-# $(call guest_step,SERIES,RXE,PROGRAMS). The library's own tests run there on the device.
-guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(2) \
-	--timeout 1800 --results $(RESULTS)/$(1)-$(2) -- \
-	env BUILD=$(BUILD) HCAMEM_TEST_SOURCE=device tests/guest/run $(3)'
+# $(call guest_step,SERIES,NAME,RXE,PROCESSORS,PROGRAMS). The library's own tests run there on the
+# device. Two processors where what they do at the same time is tested; elsewhere they would
+# mostly wait for each other, since two steps share what this machine has.
+guest_step = '$(1)-$(2)=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe $(3) \
+	--processors $(4) --timeout 1800 --results $(RESULTS)/$(1)-$(2) -- \
+	env BUILD=$(BUILD) HCAMEM_STEP=$(1)-$(2) HCAMEM_TEST_SOURCE=device tests/guest/run $(5)'
 
 # A guest of its own, with the memory that regions of more than 4 GiB take.
 large_step = '$(1)-large=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --memory 5120 \
-	--results $(RESULTS)/$(1)-large -- $(BUILD)/tests/large_tests --gtest_brief=1 \
+	--processors 1 --results $(RESULTS)/$(1)-large -- $(BUILD)/tests/large_tests --gtest_brief=1 \
 	--gtest_output=json:/run/hcamem/results/$(1)-large.json'
 
 # Soft-RoCE with dma-buf import is ours too: tested apart, since hcamem relies on it.
@@ -26,7 +28,7 @@ rxe_step = '$(1)-rxe=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabu
 
 # The two MPI libraries; all of it is `make test-mpi`.
 mpi_step = '$(1)-mpi=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe dmabuf \
-	--results $(RESULTS)/$(1)-mpi -- $(BUILD)/tests/mpi_tests --gtest_brief=1 --gtest_filter=*R20* \
+	--processors 1 --results $(RESULTS)/$(1)-mpi -- $(BUILD)/tests/mpi_tests --gtest_brief=1 --gtest_filter=*R20* \
 	--gtest_output=json:/run/hcamem/results/$(1)-mpi.json'
 
 # Swap, little memory, NUMA nodes: boots of their own.
@@ -43,8 +45,8 @@ costs_step = '$(1)-costs=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe d
 cluster_step = '$(1)-cluster=$(call run_cluster,$(1),$(RESULTS)/$(1)-cluster) pingpong eager_pool'
 
 # With dma-bufs everything; without them what is different then.
-DMABUF_PROGRAMS := driver_tests driver_tests32 inject_tests ctl_tests \
-	registration_tests sample_tests unit_tests fuzz_tests life_tests
+DRIVER_PROGRAMS := driver_tests driver_tests32 inject_tests registration_tests fuzz_tests life_tests
+USER_PROGRAMS := ctl_tests sample_tests unit_tests
 STOCK_PROGRAMS := registration_tests \
 	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*:EagerPool.R0*"
 
@@ -67,14 +69,17 @@ TEST_STEPS = \
 	'host-runner=TESTS="test_(guest|kernel|cache|cluster_(is|refuses))" tests/runner/selftest/run $(KERNELS)' \
 	$(foreach k,$(KERNELS),'$(k)-R22-falsified-version=tests/header-check $(BUILD) $(k)') \
 	$(foreach k,$(KERNELS),'$(k)-R23-interface=tests/interface-check $(BUILD) $(k)') \
+	$(foreach k,$(KERNELS),\
+		$(call guest_step,$(k),driver,dmabuf,2,$(DRIVER_PROGRAMS)) \
+		$(call guest_step,$(k),users,dmabuf,1,$(USER_PROGRAMS)) \
+		$(call guest_step,$(k),stock,stock,1,$(STOCK_PROGRAMS)) \
+		$(call stability_step,$(k),swap)) \
 	$(foreach k,$(KERNELS),$(call rxe_step,$(k))) \
-	$(foreach k,$(KERNELS),$(call guest_step,$(k),dmabuf,$(DMABUF_PROGRAMS))) \
 	$(foreach k,$(KERNELS),$(call large_step,$(k))) \
 	$(foreach k,$(KERNELS),$(call mpi_step,$(k))) \
 	$(foreach k,$(filter-out 6.1,$(KERNELS)),$(call costs_step,$(k))) \
-	$(foreach k,$(KERNELS),$(call guest_step,$(k),stock,$(STOCK_PROGRAMS))) \
 	$(call cluster_step,$(lastword $(KERNELS))) \
-	$(foreach k,$(KERNELS),$(call stability_step,$(k),swap) $(call stability_step,$(k),numa))
+	$(foreach k,$(KERNELS),$(call stability_step,$(k),numa))
 
 .PHONY: run-test
 run-test:

@@ -146,6 +146,7 @@ int pool::allocate_slowly(const request& wanted, int timeout_ms, void*& block) n
         // Before the attempt: a block that is freed after it then ends the wait.
         const std::uint32_t ticket = timeout_ms != 0 ? freed_.prepare() : 0;
         int error = 0;
+        bool taken = false;
         bool again = false;
         switch (try_allocate(wanted, block)) {
         case attempt::done:
@@ -154,9 +155,9 @@ int pool::allocate_slowly(const request& wanted, int timeout_ms, void*& block) n
             error = closed_error();
             break;
         case attempt::no_room:
-            error = make_room(wanted);
-            again = error == 0 && attempts < most_attempts;
-            if (error == 0 && !again) {
+            error = make_room(wanted, block, taken);
+            again = error == 0 && !taken && attempts < most_attempts;
+            if (error == 0 && !taken && !again) {
                 error = fail_static(ENOMEM, "other threads take each block that gets free");
             }
             break;
@@ -184,8 +185,8 @@ int pool::allocate_slowly(const request& wanted, int timeout_ms, void*& block) n
     }
 }
 
-/// After an attempt found no room: 0 if another is worth it.
-int pool::make_room(const request& wanted) noexcept {
+/// After an attempt found no room: 0 if the block is taken now or another attempt is worth it.
+int pool::make_room(const request& wanted, void*& block, bool& taken) noexcept {
     release_idle_spans();
     int error = 0;
     {
@@ -193,10 +194,15 @@ int pool::make_room(const request& wanted) noexcept {
         if (!is_open()) {
             return closed_error();
         }
-        if (pages_.has_room(wanted.pages, wanted.align)) {
-            return 0; // another thread grew the pool, or idle spans were enough
+        // Else another thread grew the pool, or idle spans were enough.
+        if (!pages_.has_room(wanted.pages, wanted.align)) {
+            error = grow(wanted.pages * page_bytes);
         }
-        error = grow(wanted.pages * page_bytes);
+        if (error == 0) {
+            // Under the lock, without which trim() could give the slab back before.
+            taken = try_allocate(wanted, block) == attempt::done;
+            return 0;
+        }
     }
     // What other threads keep is taken only where the pool cannot grow: a fence in all
     // threads is dear.

@@ -174,7 +174,7 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     class caching_stopped;
     int allocate_slowly(const request& wanted, int timeout_ms, void*& block) noexcept;
     std::size_t take_many(std::size_t class_index, void** blocks, std::size_t n) noexcept;
-    int make_room(const request& wanted) noexcept;
+    int make_room(const request& wanted, void*& block, bool& taken) noexcept;
     static int closed_error() noexcept;
 
     int give_back(void* block, const request* expected) noexcept;

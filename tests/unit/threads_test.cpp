@@ -159,6 +159,10 @@ TEST(Threads, growth_trim_and_keys_go_on_side_by_side) {
     hcamem_binding* binding = nullptr;
     ASSERT_EQ(attach(pool.get(), domain, &binding), 0);
     std::atomic<int> working{3};
+    struct at_work {
+        std::atomic<int>& count;
+        ~at_work() { --count; }
+    };
     in_threads(4, [&](std::size_t index) {
         if (index == 3) {
             while (working != 0) {
@@ -167,6 +171,7 @@ TEST(Threads, growth_trim_and_keys_go_on_side_by_side) {
             }
             return;
         }
+        const at_work until_it_ends{working};
         std::minstd_rand random(static_cast<unsigned>(index) + 1);
         for (int count = 0; count < 300; ++count) {
             std::array<std::pair<void*, std::size_t>, 8> mine{};
@@ -183,7 +188,6 @@ TEST(Threads, growth_trim_and_keys_go_on_side_by_side) {
                 ASSERT_EQ(hcamem_free(pool.get(), block), 0);
             }
         }
-        --working;
     });
     EXPECT_EQ(hcamem_detach(binding), 0);
 }

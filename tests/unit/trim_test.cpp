@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Idle slabs go back, used ones never.
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <semaphore>
+#include <thread>
 #include <vector>
+
+#include <pthread.h>
+#include <sched.h>
 
 #include "support/fake_registrar.hpp"
 #include "support/mapped.hpp"
@@ -103,6 +109,69 @@ TEST_P(Trim, a_slab_that_the_HCA_does_not_let_go_is_kept_out_of_use_and_tried_ag
     EXPECT_EQ(hcamem_trim(pool.get(), 0), 2 * MiB);
     EXPECT_FALSE(is_accessible(block));
     EXPECT_TRUE(domain.covers(other, hcamem_lkey(binding, other)));
+    hcamem_detach(binding);
+}
+
+/// A thread that trims the pool whenever it is told to, and takes the processor from the one
+/// that made it when it may go on.
+class UrgentTrimmer {
+  public:
+    explicit UrgentTrimmer(hcamem_pool* pool)
+        : thread_([this, pool] {
+              for (wake_.acquire(); !ended_; wake_.acquire()) {
+                  hcamem_trim(pool, 0);
+                  ++trims_;
+              }
+          }) {
+        sched_getaffinity(0, sizeof before_, &before_);
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        sched_setaffinity(0, sizeof one, &one);
+        pthread_setaffinity_np(thread_.native_handle(), sizeof one, &one);
+        const sched_param lowest{sched_get_priority_min(SCHED_FIFO)};
+        error_ = pthread_setschedparam(thread_.native_handle(), SCHED_FIFO, &lowest);
+    }
+    UrgentTrimmer(const UrgentTrimmer&) = delete;
+    UrgentTrimmer& operator=(const UrgentTrimmer&) = delete;
+    ~UrgentTrimmer() {
+        ended_ = true;
+        wake_.release();
+        thread_.join();
+        sched_setaffinity(0, sizeof before_, &before_);
+    }
+
+    [[nodiscard]] int error() const { return error_; }
+    [[nodiscard]] int trims() const { return trims_; }
+    void wake() { wake_.release(); }
+
+  private:
+    std::counting_semaphore<> wake_{0};
+    std::atomic<bool> ended_{false};
+    std::atomic<int> trims_{0};
+    cpu_set_t before_{};
+    int error_ = 0;
+    std::thread thread_; // the last: it uses the others
+};
+
+TEST_P(Trim, leaves_the_memory_that_an_allocation_just_got) {
+    const pool_ptr pool = make_pool(options());
+    fake_domain domain;
+    hcamem_binding* binding = nullptr;
+    ASSERT_EQ(attach(pool.get(), domain, &binding), 0);
+    UrgentTrimmer trimmer(pool.get());
+    if (trimmer.error() != 0) {
+        GTEST_SKIP() << "a thread that takes the processor needs CAP_SYS_NICE";
+    }
+    // From here on it waits for the lock of the pool that grows.
+    domain.on_registration([&] { trimmer.wake(); });
+    for (int count = 0; count < 10; ++count) {
+        void* block = hcamem_alloc(pool.get(), 3 * MiB, 0, 0);
+        ASSERT_NE(block, nullptr) << hcamem_last_message();
+        ASSERT_EQ(hcamem_free(pool.get(), block), 0);
+        hcamem_trim(pool.get(), 0);
+    }
+    EXPECT_GE(trimmer.trims(), 10);
     hcamem_detach(binding);
 }
 

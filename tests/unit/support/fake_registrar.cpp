@@ -69,6 +69,9 @@ bool fake_domain::covers(const void* address, std::uint32_t lkey) const {
 }
 
 int fake_domain::add(void* address, std::size_t bytes, registration& made) {
+    if (on_registration_) {
+        on_registration_();
+    }
     const std::lock_guard guard(lock_);
     ++attempts_;
     if (fail_error_ != 0 && (attempts_ == fail_at_ || (fail_all_ && attempts_ > fail_at_))) {

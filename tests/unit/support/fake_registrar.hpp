@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,8 @@ class fake_domain {
     /// do those behind it if `all` is set.
     void fail_registration(std::size_t n, int error, bool all = false);
     void fail_deregistration(int error); // 0: succeed again
+    /// Called at each registration from now on, in the thread that registers.
+    void on_registration(std::function<void()> call) { on_registration_ = std::move(call); }
 
     [[nodiscard]] std::size_t registered() const;       // slabs
     [[nodiscard]] std::size_t registered_bytes() const; // in them
@@ -44,6 +47,7 @@ class fake_domain {
     bool fail_all_ = false;
     int fail_error_ = 0;
     int deregistration_error_ = 0;
+    std::function<void()> on_registration_;
 };
 
 /// For the fake domain, which must outlive it.

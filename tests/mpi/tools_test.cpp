@@ -27,11 +27,16 @@ TEST(NetPipe, of_mpich) {
     mpi::expect_taken(both, "ucx", ucx_pools);
 }
 
+/// In a shell: waits until somebody listens.
+std::string await_listener(const std::string& port) {
+    return "for ((i = 0; i < 1800; i++)); do ss -Hltn 'sport = :" + port +
+           "' | grep -q LISTEN && break; sleep 0.1; done; ";
+}
+
 /// A server, and a client once that listens; the client's status.
 mpi::Words pair(const std::string& server, const std::string& port, const std::string& client) {
     return {"bash", "-c",
-            server + " & for ((i = 0; i < 600; i++)); do ss -Hltn 'sport = :" + port +
-                "' | grep -q LISTEN && break; sleep 0.1; done; " + client +
+            server + " & " + await_listener(port) + client +
                 "; status=$?; wait $! && exit $status"};
 }
 
@@ -84,16 +89,22 @@ std::size_t count(const std::string& text, const std::string& part) {
     return found;
 }
 
-// UCX's own registrations need more than that, too, and it goes on trying until it is ended. The
-// line is ours, one a process.
+// UCX's own registrations need more than that, too, and it goes on trying: both are ended once both
+// have said it. The line is ours, one a process.
 TEST(UcxPerftest, memlock_limit_of_8_mib_is_named) {
     const std::string limited =
-        "(ulimit -l 8192; exec timeout 40 setpriv --bounding-set=-ipc_lock ucx_perftest -p 21002";
-    const auto run = mpi::launch(
-        {.words = pair(limited + ")", "21002", limited + " -t tag_lat -n 50 -w 5 127.0.0.1)"),
-         .environment = {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1", "UCX_IB_GID_INDEX=0",
-                         "HCAMEM_PRELOAD_STRICT=0"}},
-        mpi::Mode::take);
+        "(ulimit -l 8192; exec setpriv --bounding-set=-ipc_lock ucx_perftest -p 21002";
+    const std::string script =
+        limited + ") 2>>/tmp/memlock & server=$!; " + await_listener("21002") + limited +
+        " -t tag_lat -n 50 -w 5 127.0.0.1) 2>>/tmp/memlock & client=$!; "
+        "for ((i = 0; i < 1800; i++)); do "
+        "(($(grep -c 'memory is used from now on' /tmp/memlock) < 2)) || break; "
+        "sleep 0.1; done; "
+        "kill $server $client; wait; cat /tmp/memlock >&2";
+    const auto run = mpi::launch({.words = {"bash", "-c", script},
+                                  .environment = {"UCX_TLS=rc,self", "UCX_NET_DEVICES=rxe1:1",
+                                                  "UCX_IB_GID_INDEX=0", "HCAMEM_PRELOAD_STRICT=0"}},
+                                 mpi::Mode::take);
     EXPECT_EQ(count(run.err, "over RLIMIT_MEMLOCK, which is 8 MiB"), 2U) << run.err;
     EXPECT_EQ(count(run.err, "ordinary memory is used from now on"), 2U) << run.err;
 }

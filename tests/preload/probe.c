@@ -183,7 +183,7 @@ static void threads(struct ibv_pd* pd) {
         const pid_t child = fork();
         if (child == 0) {
             struct fake_piece own;
-            alarm(60);
+            alarm(180);
             _exit(grow("rc_recv_desc", 300 * KiB, NULL, &own) == 0 ? 0 : 1);
         }
         int status = -1;

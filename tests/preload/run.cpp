@@ -35,6 +35,7 @@ long Run::lines() const {
 
 Run run(const Words& options, const Words& words, const Words& environment) {
     const std::string report = fresh_path();
+    std::filesystem::remove(report); // of a process that had our number and was killed
     Words all{build_folder() + "/bin/hcamem-run", "--report=" + report};
     all.insert(all.end(), options.begin(), options.end());
     all.insert(all.end(), words.begin(), words.end());

@@ -87,8 +87,8 @@ std::vector<support::Process> start_ranks(unsigned count, const Words& common,
             words.insert(words.end(), own[i].begin(), own[i].end());
         }
         if (i > 0) {
-            words.insert(words.end(),
-                         {"--wait", "60", "127.0.0.1"}); // rank 0 may be slow to listen
+            words.insert(words.end(), sample::patiently.begin(), sample::patiently.end());
+            words.emplace_back("127.0.0.1");
         }
         ranks.emplace_back(sample::command(sample::eager_pool, words));
     }
@@ -161,6 +161,7 @@ TEST(EagerPool, options_that_differ_are_named_on_both_sides) {
 TEST(EagerPool, another_sample_is_told_apart) {
     const std::string port = sample::fresh_port();
     support::Process server(sample::command(sample::eager_pool, {"-d", "rxe0", "-p", port}));
+    ASSERT_TRUE(sample::listens(port));
     const auto client = sample::run(sample::pingpong, {"-d", "rxe0", "-p", port, "127.0.0.1"});
     EXPECT_TRUE(failed_with(sample::mismatch, "another sample", client));
     EXPECT_TRUE(failed_with(sample::mismatch, "another sample", server.finish()));
@@ -185,10 +186,10 @@ TEST(EagerPool, R05_a_killed_rank_0_ends_all_and_nothing_is_left) {
 }
 
 TEST(EagerPool, a_stopped_rank_ends_all_with_the_timeout) {
-    auto ranks = start_endless_ranks(2, {"-s", "64", "--timeout", "2"});
+    auto ranks = start_endless_ranks(2, {"-s", "64", "--timeout", "5"});
     ranks[1].signal(SIGSTOP);
-    // 2 s, or 20 s if rank 0 was in a barrier.
-    EXPECT_TRUE(failed_with(sample::peer, "within 2", ranks[0].finish()));
+    // 5 s, or 50 s if rank 0 was in a barrier.
+    EXPECT_TRUE(failed_with(sample::peer, "within 5", ranks[0].finish()));
 }
 
 TEST(EagerPool, an_interrupted_rank_says_so_and_tells_all) {

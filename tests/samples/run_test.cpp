@@ -120,6 +120,7 @@ TEST(Pingpong, sides_may_use_different_memory_and_waiting) {
 TEST(Pingpong, first_hca_is_taken_if_none_is_named) {
     const std::string port = sample::fresh_port();
     support::Process server(sample::command(sample::pingpong, {"-n", "5", "-p", port}));
+    ASSERT_TRUE(sample::listens(port));
     EXPECT_TRUE(
         sample::succeeded(sample::run(sample::pingpong, {"-n", "5", "-p", port, "localhost"})));
     EXPECT_TRUE(sample::succeeded(server.finish()));
@@ -129,6 +130,7 @@ TEST(Pingpong, second_hca_has_a_node_of_its_own) {
     const std::string port = sample::fresh_port();
     const Words words{"-d", "rxe1", "-c", "-n", "5", "-p", port};
     support::Process server(sample::command(sample::pingpong, words));
+    ASSERT_TRUE(sample::listens(port));
     Words client = words;
     client.emplace_back("127.0.0.1");
     EXPECT_TRUE(sample::succeeded(sample::run(sample::pingpong, client)));

@@ -38,6 +38,11 @@ std::string fresh_port() {
     return std::to_string(next++);
 }
 
+bool listens(const std::string& port) {
+    return support::eventually(
+        [&] { return support::shell("ss -Hltn 'sport = :" + port + "' | grep -q LISTEN") == 0; });
+}
+
 namespace {
 
 Words side_words(const Words& common, const std::string& port, const Words& own) {
@@ -53,9 +58,9 @@ Pair start_pair(const std::string& name, const Words& common, const Words& serve
                 const Words& client) {
     const std::string port = fresh_port();
     Words client_words = side_words(common, port, client);
+    client_words.insert(client_words.end(), patiently.begin(), patiently.end());
     client_words.emplace_back("127.0.0.1");
     support::Process started(command(name, side_words(common, port, server)));
-    // The client tries again until the server listens.
     return {std::move(started), support::Process(command(name, client_words))};
 }
 

@@ -54,13 +54,20 @@ std::uint64_t bytes_in_use();
 /// A TCP port that no other test of this program uses.
 std::string fresh_port();
 
+/// Options of a client whose server is starting: it may be slow to listen.
+inline const Words patiently{"--wait", "180"};
+
+/// Waits until somebody listens at the port, for clients that try but once.
+[[nodiscard]] bool listens(const std::string& port);
+
 /// A server and a client of it that run at the same time.
 struct Pair {
     support::Process server;
     support::Process client;
 };
 
-/// Starts both on HCA rxe0; `common` are options of both, before those of each side.
+/// Starts both on HCA rxe0; `common` are options of both, before those of each side. The client
+/// waits for the server.
 Pair start_pair(const std::string& name, const Words& common, const Words& server = {},
                 const Words& client = {});
 

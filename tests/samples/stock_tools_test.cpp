@@ -16,23 +16,12 @@ bool maps_the_node(pid_t pid) {
 
 /// A perftest tool as server and client, both with their buffers in a bare mmap() of the node.
 void run_perftest(const std::string& tool, const Words& options) {
-    Words words{tool,
-                "-d",
-                "rxe0",
-                "-x",
-                "1",
-                "-F",
-                "-p",
-                sample::fresh_port(),
-                "--mmap=" + sample::node_path()};
+    const std::string port = sample::fresh_port();
+    Words words{tool, "-d", "rxe0", "-x", "1", "-F", "-p", port, "--mmap=" + sample::node_path()};
     words.insert(words.end(), options.begin(), options.end());
     support::Process server(words);
     words.emplace_back("127.0.0.1");
-    // It tries to connect but once, so wait for the server; it prints through stdio to a file, so
-    // its text comes late.
-    ASSERT_TRUE(support::eventually([&] {
-        return support::shell("ss -Hltn 'sport = :" + words[7] + "' | grep -q LISTEN") == 0;
-    }));
+    ASSERT_TRUE(sample::listens(port));
     support::Process client(words);
     EXPECT_TRUE(support::eventually([&] { return maps_the_node(client.pid()); }));
     EXPECT_TRUE(support::eventually([&] { return maps_the_node(server.pid()); }));
@@ -55,8 +44,7 @@ TEST(StockTools, ibv_rc_pingpong_runs_on_the_same_hca_beside_ours) {
     const std::string port = sample::fresh_port();
     const Words words{"ibv_rc_pingpong", "-d", "rxe0", "-g", "1", "-n", "50", "-c", "-p", port};
     support::Process server(words);
-    ASSERT_TRUE(support::eventually(
-        [&] { return support::shell("ss -Hltn 'sport = :" + port + "' | grep -q LISTEN") == 0; }));
+    ASSERT_TRUE(sample::listens(port));
     Words client = words;
     client.emplace_back("127.0.0.1");
     const auto end = support::run(client);

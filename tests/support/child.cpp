@@ -146,7 +146,7 @@ Child::Child(const Identity& identity, const Body& body, Spawn spawn) : channel_
         Channel channel(std::move(theirs));
         body(channel);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "in the child: %s\n", error.what());
+        std::fprintf(stderr, "in child %d: %s\n", getpid(), error.what());
         status = 1;
     }
     _exit(status);
@@ -159,22 +159,28 @@ Child::Child(Child&& other) noexcept
 
 Child::~Child() {
     if (pid_ > 0) {
-        kill_now();
-        wait();
+        ::kill(pid_, SIGKILL);
+        while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+        }
     }
 }
 
 void Child::kill_now() const {
     if (pid_ > 0) {
-        ::kill(pid_, SIGKILL);
+        must(::kill(pid_, SIGKILL), "kill");
     }
 }
 
 int Child::wait() {
-    if (pid_ > 0) {
-        while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+    const pid_t pid = std::exchange(pid_, -1);
+    if (pid <= 0) {
+        return status_;
+    }
+    // Whoever took its status away (SIGCHLD ignored, a wait for any child) must not make it a 0.
+    while (waitpid(pid, &status_, 0) < 0) {
+        if (errno != EINTR) {
+            fail("waitpid for child " + std::to_string(pid));
         }
-        pid_ = -1;
     }
     return status_;
 }

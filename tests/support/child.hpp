@@ -69,7 +69,7 @@ class Child {
     [[nodiscard]] pid_t pid() const { return pid_; }
     Channel& channel() { return channel_; }
     void kill_now() const;
-    /// Waits for its end; gives the status as waitpid() does.
+    /// Waits for its end; gives the status as waitpid() does. Throws if there is none to be had.
     int wait();
 
   private:

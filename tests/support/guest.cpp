@@ -3,7 +3,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -16,6 +18,7 @@
 #include <thread>
 
 #include "failure.hpp"
+#include "patience.hpp"
 #include "unique_fd.hpp"
 
 namespace support {
@@ -172,14 +175,31 @@ std::size_t open_descriptors() {
 
 bool eventually(const std::function<bool()>& condition) {
     using namespace std::chrono_literals;
-    const auto end = std::chrono::steady_clock::now() + 60s;
-    while (!condition()) {
-        if (std::chrono::steady_clock::now() > end) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+        // Before the look, so that a processor that was away does not end it unlooked.
+        const bool last = std::chrono::steady_clock::now() > end;
+        if (condition()) {
+            return true;
+        }
+        if (last) {
             return false;
         }
         std::this_thread::sleep_for(5ms);
     }
-    return true;
+}
+
+void unload_module() {
+    const bool gone = eventually([] {
+        const bool unloaded = syscall(SYS_delete_module, "hcamem", O_NONBLOCK) == 0;
+        if (!unloaded && errno != EWOULDBLOCK) {
+            fail("unload hcamem");
+        }
+        return unloaded;
+    });
+    if (!gone) {
+        fail("unload hcamem", EWOULDBLOCK);
+    }
 }
 
 ModuleParameter::ModuleParameter(std::string name, std::uint64_t value)

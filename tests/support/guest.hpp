@@ -61,8 +61,12 @@ std::string device_of(const std::string& class_name, const std::string& ibdev);
 std::size_t open_descriptors();
 
 /// Asks until the condition holds. For states that the kernel reaches by itself
-/// some time after an event. Returns false after a minute.
+/// some time after an event. Returns false once patience is over.
 [[nodiscard]] bool eventually(const std::function<bool()>& condition);
+
+/// Takes the module hcamem out, which must have no user any more. Its last pages and files may just
+/// be going, so it is tried until it succeeds; throws if it does not.
+void unload_module();
 
 /// Sets a module parameter of hcamem and puts the old value back at the end.
 class ModuleParameter {

@@ -98,10 +98,15 @@ void Process::signal(int number) const {
 
 void Process::await_output(const std::string& text, std::chrono::seconds limit) const {
     const auto end = std::chrono::steady_clock::now() + limit;
-    while (contents(out_).find(text) == std::string::npos) {
+    for (;;) {
+        // Before the look: what it printed last is to be seen too.
         siginfo_t info{};
         must(waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT), "waitid");
-        if (info.si_pid != 0 || std::chrono::steady_clock::now() > end) {
+        const bool last = info.si_pid != 0 || std::chrono::steady_clock::now() > end;
+        if (contents(out_).find(text) != std::string::npos) {
+            return;
+        }
+        if (last) {
             throw std::runtime_error(name_ + " did not print '" + text + "'; it printed '" +
                                      contents(out_) + contents(err_) + "'");
         }
@@ -121,8 +126,12 @@ bool Process::ended(int& wait_status) {
 Finished Process::finish(std::chrono::seconds limit) {
     const auto end = std::chrono::steady_clock::now() + limit;
     int wait_status = 0;
-    while (!ended(wait_status)) {
-        if (std::chrono::steady_clock::now() > end) {
+    for (;;) {
+        const bool last = std::chrono::steady_clock::now() > end;
+        if (ended(wait_status)) {
+            break;
+        }
+        if (last) {
             throw std::runtime_error(name_ + " did not end within " +
                                      std::to_string(limit.count()) + " s; it printed '" +
                                      contents(out_) + contents(err_) + "'");

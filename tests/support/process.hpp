@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "patience.hpp"
 #include "unique_fd.hpp"
 
 namespace support {
@@ -43,11 +44,10 @@ class Process {
 
     /// Waits until its standard output holds the text. Throws if it ended or went on for `limit`
     /// without.
-    void await_output(const std::string& text,
-                      std::chrono::seconds limit = std::chrono::seconds(60)) const;
+    void await_output(const std::string& text, std::chrono::seconds limit = patience) const;
 
     /// Waits for its end. Throws after `limit`; the program is then killed.
-    Finished finish(std::chrono::seconds limit = std::chrono::seconds(120));
+    Finished finish(std::chrono::seconds limit = patience);
 
   private:
     [[nodiscard]] bool ended(int& wait_status);

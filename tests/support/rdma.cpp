@@ -17,6 +17,7 @@
 
 #include "failure.hpp"
 #include "guest.hpp"
+#include "patience.hpp"
 
 namespace support {
 
@@ -80,8 +81,8 @@ struct Patience {
 };
 /// An emulated CPU may be away for a while.
 constexpr Patience with_the_living{18, 7};
-/// For a peer that is going to die: more than a second.
-constexpr Patience with_the_dead{16, 4};
+/// For a peer that is going to die: some seconds, since it is alive at first.
+constexpr Patience with_the_dead{17, 4};
 
 void connect(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid, Patience patience) {
     ibv_qp_attr init{};
@@ -247,8 +248,9 @@ QpOwner make_qp(const Pd& pd, const CqOwner& cq) {
 Endpoint::Endpoint(const Context& context, const Pd& pd)
     : context_(context), cq_(make_cq(context)), qp_(make_qp(pd, cq_)) {}
 
-void Endpoint::connect(std::uint32_t peer) const {
-    support::connect(qp_.get(), peer, gid_of(context_), with_the_dead);
+void Endpoint::connect(std::uint32_t peer, Fate fate) const {
+    support::connect(qp_.get(), peer, gid_of(context_),
+                     fate == Fate::lives ? with_the_living : with_the_dead);
 }
 
 void Endpoint::post_write(const Place& from, const Place& to) const {
@@ -359,10 +361,11 @@ ibv_wc_status Loopback::send(const Place& from) const {
 }
 
 ibv_wc next_completion(ibv_cq* cq) {
-    using namespace std::chrono_literals;
-    const auto end = std::chrono::steady_clock::now() + 60s;
+    const auto end = std::chrono::steady_clock::now() + patience;
     ibv_wc completion{};
-    while (std::chrono::steady_clock::now() < end) {
+    for (;;) {
+        // Before the look, so that a processor that was away does not end it unlooked.
+        const bool last = std::chrono::steady_clock::now() > end;
         const int got = ibv_poll_cq(cq, 1, &completion);
         if (got < 0) {
             throw std::runtime_error("ibv_poll_cq failed");
@@ -370,9 +373,12 @@ ibv_wc next_completion(ibv_cq* cq) {
         if (got == 1) {
             return completion;
         }
+        if (last) {
+            throw std::runtime_error("no completion within " + std::to_string(patience.count()) +
+                                     " s");
+        }
         sched_yield(); // an HCA made of software may want this processor
     }
-    throw std::runtime_error("no completion within a minute");
 }
 
 } // namespace support

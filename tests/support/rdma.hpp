@@ -101,17 +101,19 @@ using QpOwner = std::unique_ptr<ibv_qp, QpCloser>;
 
 CqOwner make_cq(const Context& context);
 QpOwner make_qp(const Pd& pd, const CqOwner& cq);
-/// Throws after a minute without one.
+/// Throws if none comes.
 ibv_wc next_completion(ibv_cq* cq);
 
-/// One RC queue pair whose peer is in another process and may be killed: requests to it end
-/// with an error some seconds later.
+/// One RC queue pair whose peer is in another process.
 class Endpoint {
   public:
+    /// Of the peer: once it has died, requests to it end with an error some seconds later.
+    enum class Fate { lives, dies };
+
     Endpoint(const Context& context, const Pd& pd);
     /// What the peer connects to.
     [[nodiscard]] std::uint32_t number() const { return qp_->qp_num; }
-    void connect(std::uint32_t peer) const;
+    void connect(std::uint32_t peer, Fate fate) const;
     void post_write(const Place& from, const Place& to) const;
     [[nodiscard]] ibv_wc completion() const { return next_completion(cq_.get()); }
 
@@ -138,7 +140,7 @@ class Loopback {
                                              std::uint64_t expect, std::uint64_t value) const;
     /// send() and the receive that takes it; the receive must be posted.
     [[nodiscard]] ibv_wc_status send(const Place& from) const;
-    /// Next completion of either side; throws after a minute without one.
+    /// Next completion of either side; throws if none comes.
     [[nodiscard]] ibv_wc left_completion() const { return next_completion(left_cq_.get()); }
     [[nodiscard]] ibv_wc right_completion() const { return next_completion(right_cq_.get()); }
     [[nodiscard]] ibv_qp* right() const { return right_.get(); }

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "support/failure.hpp"
+#include "support/patience.hpp"
 
 using namespace support;
 
@@ -141,7 +142,7 @@ RunningTool::~RunningTool() {
 }
 
 std::string RunningTool::next(const UniqueFd& from, std::string& text) {
-    constexpr int minute_ms = 60'000;
+    const auto limit_ms = static_cast<int>(std::chrono::milliseconds(patience).count());
     for (;;) {
         if (const auto end = text.find('\n'); end != std::string::npos) {
             const std::string line = text.substr(0, end);
@@ -149,8 +150,8 @@ std::string RunningTool::next(const UniqueFd& from, std::string& text) {
             return line;
         }
         pollfd file{from.get(), POLLIN, 0};
-        if (must(poll(&file, 1, minute_ms), "poll") == 0) {
-            throw std::runtime_error("hcamemctl wrote no line within a minute");
+        if (must(poll(&file, 1, limit_ms), "poll") == 0) {
+            throw std::runtime_error("hcamemctl writes no line");
         }
         char part[4096];
         const ssize_t got = must(read(from.get(), part, sizeof part), "read");
@@ -176,6 +177,17 @@ std::vector<std::string> RunningTool::rest() {
 
 void RunningTool::send(int signal) const {
     must(kill(pid_, signal), "kill");
+}
+
+bool RunningTool::has_open(const std::string& path) const {
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd")) {
+        std::error_code gone; // closed between the list and the look
+        if (std::filesystem::read_symlink(entry, gone).string().starts_with(path)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int RunningTool::wait() {

@@ -53,12 +53,14 @@ class RunningTool {
     RunningTool& operator=(const RunningTool&) = delete;
     ~RunningTool();
 
-    /// Next line of what it writes to stdout, and to stderr; throws after a minute.
+    /// Next line of what it writes to stdout, and to stderr; throws if none comes.
     std::string line() { return next(out_, out_text_); }
     std::string error_line() { return next(err_, err_text_); }
     /// What it wrote to stdout and was not read yet, once it has ended.
     std::vector<std::string> rest();
     void send(int signal) const;
+    /// Whether it has a file open whose path begins so.
+    [[nodiscard]] bool has_open(const std::string& path) const;
     /// Waits for its end; exit status, or 128 + signal.
     int wait();
 

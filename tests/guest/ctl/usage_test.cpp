@@ -16,11 +16,7 @@ namespace {
 /// Takes the module out, and brings it back at the end.
 class NoModule {
   public:
-    NoModule() {
-        if (!eventually([] { return shell("rmmod hcamem 2>/dev/null") == 0; })) {
-            throw std::runtime_error("hcamem does not unload");
-        }
-    }
+    NoModule() { unload_module(); }
     NoModule(const NoModule&) = delete;
     NoModule& operator=(const NoModule&) = delete;
     ~NoModule() { EXPECT_EQ(shell("insmod " + environment("HCAMEM_MODULE")), 0); }

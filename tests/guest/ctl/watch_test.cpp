@@ -69,10 +69,13 @@ TEST(CtlWatch, tells_pressure_once_for_all_nodes) {
 TEST(CtlWatch, tells_hcas_that_go_and_come) {
     Hca hca("rxe1");
     const std::string name = *Node::name_of("rxe1");
+    const std::string path = Node::path_of("rxe1");
     RunningTool tool({"watch"});
     EXPECT_NE(tool.error_line().find("watching"), std::string::npos);
+    EXPECT_TRUE(tool.has_open(path));
     hca.remove();
     EXPECT_TRUE(tool.line().ends_with("  gone  node=" + name + "  hca=rxe1"));
+    EXPECT_TRUE(eventually([&] { return !tool.has_open(path); })) << "it closes what is gone";
     hca.add();
     EXPECT_EQ(*Node::name_of("rxe1"), name) << "the tool does not keep the number in use";
     EXPECT_TRUE(tool.line().ends_with("  added  node=" + name + "  hca=rxe1"));

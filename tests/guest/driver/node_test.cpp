@@ -13,6 +13,7 @@
 #include "support/child.hpp"
 #include "support/guest.hpp"
 #include "support/hca.hpp"
+#include "support/killed.hpp"
 #include "support/node.hpp"
 
 using namespace support;
@@ -197,7 +198,7 @@ TEST(Node, opening_races_with_the_removal) {
         hca.add();
     }
     opener.kill_now();
-    EXPECT_TRUE(WIFSIGNALED(opener.wait())) << "the opener found something wrong";
+    EXPECT_TRUE(was_killed(opener)) << "the opener found something wrong";
 }
 
 TEST(Node, R01_follows_a_rename_of_its_hca) {
@@ -230,7 +231,7 @@ TEST(Module, R01_is_not_unloaded_while_anything_is_held) {
     EXPECT_NE(shell(rmmod), 0) << "a mapping of a dma-buf";
     munmap(mapped, page_size);
 
-    must_shell("rmmod hcamem");
+    unload_module();
     EXPECT_FALSE(std::filesystem::exists("/sys/class/hcamem"));
     must_shell("insmod " + environment("HCAMEM_MODULE"));
     EXPECT_TRUE(eventually([] { return Node::names().size() == 2; }));
@@ -265,7 +266,7 @@ TEST(Module, loads_and_unloads_again_and_again) {
             const Region region(Node("rxe0"), huge_size + page_size);
             region.data()[huge_size] = 1;
         }
-        must_shell("rmmod hcamem");
+        unload_module();
         EXPECT_TRUE(Node::names().empty());
         must_shell("insmod " + environment("HCAMEM_MODULE"));
         ASSERT_EQ(Node::names().size(), 2U);

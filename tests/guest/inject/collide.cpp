@@ -98,7 +98,7 @@ void collide(const std::string& edge, const std::function<void()>& first, Second
     board->second_done = false;
     // Where the second may have to wait, this is time enough to come there; if it is not,
     // the two just do not meet.
-    board->patience_ms = how == Second::passes ? 15'000 : 100;
+    board->patience_ms = how == Second::passes ? 60'000 : 100;
     name_edge(edge);
     board->state = Board::watch;
     auto two = std::async(std::launch::async, take_turn, second);

@@ -34,13 +34,14 @@ template <class Base>
 class OnInjectModule : public Base {
   protected:
     static void SetUpTestSuite() {
-        support::must_shell("rmmod hcamem && insmod " +
-                            support::environment("HCAMEM_INJECT_MODULE"));
+        support::unload_module();
+        support::must_shell("insmod " + support::environment("HCAMEM_INJECT_MODULE"));
         start_edge_keeper();
     }
     static void TearDownTestSuite() {
         stop_edge_keeper();
-        support::must_shell("rmmod hcamem && insmod " + support::environment("HCAMEM_MODULE"));
+        support::unload_module();
+        support::must_shell("insmod " + support::environment("HCAMEM_MODULE"));
     }
 };
 

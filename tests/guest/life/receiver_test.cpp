@@ -20,6 +20,7 @@
 #include "support/child.hpp"
 #include "support/failure.hpp"
 #include "support/guest.hpp"
+#include "support/killed.hpp"
 #include "support/node.hpp"
 #include "support/rdma.hpp"
 
@@ -72,7 +73,7 @@ void receive(hcamem_mapping mapping, Channel& channel) {
     std::memset(region.data(), 1, region.size());
     const Mr mr = Mr::of_region(pd, node, region.data(), region.size());
     const Endpoint endpoint(context, pd);
-    endpoint.connect(static_cast<std::uint32_t>(channel.receive()));
+    endpoint.connect(static_cast<std::uint32_t>(channel.receive()), Endpoint::Fate::lives);
     channel.send(endpoint.number());
     channel.send(mr.rkey());
     channel.send(reinterpret_cast<std::intptr_t>(region.data()));
@@ -186,7 +187,8 @@ TEST_P(Receiver, R06_its_memory_is_nobody_elses_while_writes_may_arrive) {
         const Endpoint sender(context, pd);
         Child receiver([](Channel& channel) { receive(GetParam(), channel); });
         receiver.channel().send(sender.number());
-        sender.connect(static_cast<std::uint32_t>(receiver.channel().receive()));
+        sender.connect(static_cast<std::uint32_t>(receiver.channel().receive()),
+                       Endpoint::Fate::dies);
         const auto rkey = static_cast<std::uint32_t>(receiver.channel().receive());
         const auto base = static_cast<std::uintptr_t>(receiver.channel().receive());
 
@@ -221,7 +223,7 @@ TEST_P(Receiver, R06_its_memory_is_nobody_elses_while_writes_may_arrive) {
         EXPECT_TRUE(status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_REM_ACCESS_ERR ||
                     status == IBV_WC_REM_OP_ERR || status == IBV_WC_REM_INV_REQ_ERR)
             << ibv_wc_status_str(status);
-        EXPECT_TRUE(WIFSIGNALED(receiver.wait()));
+        EXPECT_TRUE(was_killed(receiver));
         used_again += refiller.channel().receive();
         refiller.channel().send(0);
         const int refill_status = refiller.wait();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // RDMA through pool memory: every operation, under page-pin probes, and across forks.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <hcamem/allocator.hpp>
 
@@ -12,6 +11,7 @@
 
 #include "pool_fixture.hpp"
 #include "support/child.hpp"
+#include "support/killed.hpp"
 #include "support/page_pins.hpp"
 
 using namespace support;
@@ -236,8 +236,7 @@ TEST(PoolKill, R05_nothing_stays_behind) {
             (void)child.channel().receive();
         }
         child.kill_now();
-        const int status = child.wait();
-        ASSERT_TRUE(WIFSIGNALED(status)) << status;
+        ASSERT_TRUE(was_killed(child));
     }
     EXPECT_TRUE(eventually([&] { return node.total() == before; }));
     EXPECT_EQ(value_from_child(user, [] { return Region::attempt(Node(), 128 * MiB); }), 0);

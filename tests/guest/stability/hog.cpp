@@ -92,3 +92,13 @@ bool Hog::end() {
     (void)child_.wait();
     return alive;
 }
+
+std::unique_ptr<Hog> full_hog(std::uint64_t leave) {
+    for (int tries = 0; tries < 10; ++tries) {
+        auto hog = std::make_unique<Hog>(leave);
+        if (hog->is_full()) {
+            return hog;
+        }
+    }
+    throw std::runtime_error("the OOM killer leaves no process that fills memory");
+}

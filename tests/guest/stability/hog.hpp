@@ -3,6 +3,7 @@
 #define TESTS_GUEST_STABILITY_HOG_HPP
 
 #include <cstdint>
+#include <memory>
 
 #include "support/child.hpp"
 
@@ -24,5 +25,8 @@ class Hog {
 
     support::Child child_;
 };
+
+/// One that is full. The OOM killer may take some on the way; throws if it takes all of ten.
+std::unique_ptr<Hog> full_hog(std::uint64_t leave);
 
 #endif

@@ -62,13 +62,12 @@ std::uint64_t swapped_out() {
 TEST_F(Pin, R07_frames_and_bytes_stay_under_swap_and_compaction) {
     ASSERT_GT(meminfo("SwapTotal"), 0u) << "this boot has a swap disk";
     const auto swapped = swapped_out();
-    Hog hog(nearly_nothing);
-    ASSERT_TRUE(hog.is_full());
+    const auto hog = full_hog(nearly_nothing);
     EXPECT_GT(swapped_out(), swapped) << "the kernel had to swap";
     expect_unchanged("with RAM and swap full");
     write_text("/proc/sys/vm/compact_memory", "1");
     expect_unchanged("after compaction under pressure");
-    hog.end();
+    hog->end();
     write_text("/proc/sys/vm/drop_caches", "3");
     write_text("/proc/sys/vm/compact_memory", "1");
     expect_unchanged("after compaction");
@@ -109,16 +108,14 @@ TEST_F(Pin, R08_transfers_under_exhaustion_do_not_corrupt) {
     const Loopback link(context, pd);
     constexpr std::uint32_t length = 64 * KiB;
 
-    auto hog = std::make_unique<Hog>(nearly_nothing);
-    ASSERT_TRUE(hog->is_full());
+    auto hog = full_hog(nearly_nothing);
     for (unsigned round = 0; round < 20; ++round) {
         const std::size_t at = (round * 97 * page_size + round) % (source.size() - length);
         fill(source.bytes(), 100 + round);
         fill(target.bytes(), 200 + round);
         if (!hog->churn()) {
             // Memory was so exhausted that the OOM killer took it.
-            hog = std::make_unique<Hog>(nearly_nothing);
-            (void)hog->is_full();
+            hog = full_hog(nearly_nothing);
         }
         EXPECT_EQ(link.write({source.data() + at, length, &source_mr},
                              {target.data() + at, length, &target_mr}),

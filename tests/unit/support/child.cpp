@@ -22,7 +22,7 @@ int run_in_child(birth how, const std::function<int()>& body) {
         throw std::system_error(errno, std::generic_category(), "no child");
     }
     if (child == 0) {
-        constexpr unsigned limit_seconds = 60;
+        constexpr unsigned limit_seconds = 180;
         std::signal(SIGALRM, SIG_DFL);
         alarm(limit_seconds);
         _exit(body());

@@ -15,7 +15,7 @@ enum class birth {
 std::ostream& operator<<(std::ostream& out, birth how);
 
 /// Runs it in a child and returns its exit status; 128 + signal if it was killed, which
-/// also happens after a minute.
+/// also happens to one that hangs.
 int run_in_child(birth how, const std::function<int()>& body);
 
 } // namespace unit

@@ -57,7 +57,7 @@ beside::beside(const std::function<int()>& body) : pid_(fork()) {
     if (pid_ != 0) {
         return;
     }
-    constexpr unsigned limit_seconds = 120;
+    constexpr unsigned limit_seconds = 180;
     std::signal(SIGALRM, SIG_DFL);
     alarm(limit_seconds);
     int result = 126;

@@ -5,10 +5,11 @@
 
 namespace hcamem::core {
 
-void class_heap::init(page_heap& pages, std::size_t class_index) noexcept {
+void class_heap::init(page_heap& pages, std::size_t arena, std::size_t class_index) noexcept {
     const std::lock_guard guard(lock_);
     pages_ = &pages;
-    class_index_ = static_cast<std::uint32_t>(class_index);
+    arena_ = static_cast<std::uint16_t>(arena);
+    class_index_ = static_cast<std::uint16_t>(class_index);
     partial_ = no_page;
     idle_ = no_page;
     draining_ = false;
@@ -24,7 +25,7 @@ std::size_t class_heap::take(cached_block* blocks, std::size_t n) noexcept {
     while (got < n) {
         if (partial_ == no_page) {
             const std::uint32_t fresh =
-                idle_ != no_page ? idle_ : pages_->take_blocks(class_index_);
+                idle_ != no_page ? idle_ : pages_->take_blocks(class_index_, arena_);
             idle_ = no_page;
             if (fresh == no_page) {
                 break;
@@ -53,21 +54,51 @@ void* class_heap::take_from(std::uint32_t first) noexcept {
     return pages_->page_address(first) + block * size_classes[class_index_].bytes;
 }
 
-class_heap::returned class_heap::put(const cached_block* blocks, std::size_t n) noexcept {
+bool class_heap::take_over_span(class_heap& from) noexcept {
+    const std::scoped_lock guard(lock_, from.lock_);
+    if (draining_ || from.draining_) {
+        return false;
+    }
+    const bool is_idle = from.idle_ != no_page;
+    const std::uint32_t first = is_idle ? from.idle_ : from.partial_;
+    if (first == no_page) {
+        return false;
+    }
+    if (is_idle) {
+        from.idle_ = no_page;
+    } else {
+        from.remove(first);
+    }
+    pages_->set_arena(first, arena_);
+    push(first);
+    return true;
+}
+
+std::size_t class_heap::put(const cached_block* blocks, std::size_t n,
+                            returned_blocks& result) noexcept {
     const std::lock_guard guard(lock_);
-    returned result{.draining = draining_};
-    for (std::size_t index = 0; index < n; ++index) {
+    std::size_t back = 0;
+    std::size_t index = 0;
+    for (; index < n; ++index) {
         const void* const block = blocks[index].block;
         span_head head;
         const std::uint32_t first = pages_->first_page(pages_->offset_of(block) / page_bytes, head);
-        if (first != no_page && head.class_index == class_index_ && put_into(first, block)) {
-            ++result.blocks;
+        if (first == no_page || head.class_index != class_index_) {
+            result.twice = block;
+            continue;
+        }
+        if (head.arena != arena_) {
+            break;
+        }
+        if (put_into(first, block)) {
+            ++back;
         } else {
             result.twice = block;
         }
     }
-    live_ -= result.blocks;
-    return result;
+    live_ -= back;
+    result.counted += draining_ ? back : 0;
+    return index;
 }
 
 bool class_heap::put_into(std::uint32_t first, const void* address) noexcept {

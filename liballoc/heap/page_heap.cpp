@@ -86,7 +86,7 @@ bool page_heap::remove_idle_slab(std::size_t unit, std::size_t units) noexcept {
     return true;
 }
 
-std::uint32_t page_heap::take_blocks(std::size_t class_index) noexcept {
+std::uint32_t page_heap::take_blocks(std::size_t class_index, std::size_t arena) noexcept {
     const size_class& blocks = size_classes[class_index];
     const std::lock_guard guard(lock_);
     const std::uint32_t first = take(blocks.span_pages, 1);
@@ -107,9 +107,16 @@ std::uint32_t page_heap::take_blocks(std::size_t class_index) noexcept {
     states_->describe(first, blocks.span_pages, class_index);
     made.head.store({.kind = span_kind::blocks,
                      .class_index = static_cast<std::uint8_t>(class_index),
+                     .arena = static_cast<std::uint16_t>(arena),
                      .pages = blocks.span_pages},
                     std::memory_order_release);
     return first;
+}
+
+void page_heap::set_arena(std::uint32_t first, std::size_t arena) noexcept {
+    span_head head = spans_[first].head.load(std::memory_order_relaxed);
+    head.arena = static_cast<std::uint16_t>(arena);
+    spans_[first].head.store(head, std::memory_order_release);
 }
 
 void page_heap::put_blocks(std::uint32_t first) noexcept {

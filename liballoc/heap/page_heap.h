@@ -35,7 +35,9 @@ class page_heap {
 
     // -- spans --
     /// A span for the class, with all blocks free; no_page: no room. The class's lock is held.
-    [[nodiscard]] std::uint32_t take_blocks(std::size_t class_index) noexcept;
+    [[nodiscard]] std::uint32_t take_blocks(std::size_t class_index, std::size_t arena) noexcept;
+    /// The span of blocks is another arena's now. Both class's locks are held.
+    void set_arena(std::uint32_t first, std::size_t arena) noexcept;
     /// Gives back a span all of whose blocks are free. The class's lock is held.
     void put_blocks(std::uint32_t first) noexcept;
 

@@ -218,9 +218,7 @@ std::size_t pool::reclaim_all() noexcept {
 }
 
 void pool::release_idle_spans() noexcept {
-    for (class_heap& each : classes_) {
-        each.release_idle();
-    }
+    arenas_.release_idle();
 }
 
 /// Up to n blocks of a class: from the calling thread's cache, then from the heap behind.
@@ -234,7 +232,7 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
     std::array<cached_block, 64> batch;
     while (got < n) {
         const std::size_t wanted = std::min(n - got, batch.size());
-        const std::size_t more = classes_[class_index].take(batch.data(), wanted);
+        const std::size_t more = arenas_.take(arena(), class_index, batch.data(), wanted);
         for (std::size_t index = 0; index < more; ++index) {
             block_states::set_live(batch[index]);
             blocks[got] = batch[index].block;
@@ -248,7 +246,7 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
 }
 
 std::size_t pool::take_behind(std::size_t kind, cached_block* blocks, std::size_t n) noexcept {
-    return classes_[kind].take(blocks, n);
+    return arenas_.take(arena(), kind, blocks, n);
 }
 
 void pool::hand_out(cached_block* /*bottom*/, cached_block* top) noexcept {

@@ -80,11 +80,11 @@ void pool::spill_class(std::size_t class_index) noexcept {
 }
 
 bool pool::put_behind(std::size_t kind, const cached_block* blocks, std::size_t n) noexcept {
-    const class_heap::returned result = classes_[kind].put(blocks, n);
+    const returned_blocks result = arenas_.put(kind, blocks, n);
     if (result.twice != nullptr) {
         report_twice(result.twice);
     }
-    return is_last(result.blocks, result.draining);
+    return is_last(result.counted, result.counted != 0);
 }
 
 void pool::report_twice(const void* block) noexcept {

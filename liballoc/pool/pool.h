@@ -6,7 +6,7 @@
 //   pressure_               the watch for memory pressure and its thread
 //   growth_                 slabs, bindings, state changes; held over system calls and verbs
 //   process_page::caches    which threads have caches; a cache_set's lock
-//   a class_heap's lock     blocks of one size class; never two at once
+//   a class_heap's lock     blocks of one size class in one arena; two only of one class
 //   the page_heap's lock    pages of slabs
 // A block's owner takes no lock to look up its keys or its span, and none to allocate or
 // free where its thread's cache has a block or room. An allocation that finds a free block
@@ -32,8 +32,8 @@
 #include "cache/cached_heap.h"
 #include "check/block_checks.h"
 #include "heap/annotate.h"
+#include "heap/arenas.h"
 #include "heap/block_states.h"
-#include "heap/class_heap.h"
 #include "heap/page_heap.h"
 #include "os/event_count.h"
 #include "os/file.h"
@@ -234,7 +234,7 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     block_states states_; // of blocks of size classes
     block_checks checks_;
 
-    std::array<class_heap, class_count> classes_;
+    arenas arenas_;
     page_heap pages_;
 
     alignas(64) event_count freed_;

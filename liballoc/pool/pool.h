@@ -165,7 +165,7 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     verdict put(void* block, const request* expected) noexcept;
     int report(verdict what, const void* block, const request* expected) const noexcept;
     static bool is_quick(std::size_t bytes, std::size_t align) noexcept {
-        return bytes - 1 < quick_bytes && (align & ~min_align) == 0;
+        return (align & ~min_align) == 0 && bytes - 1 < quick_bytes;
     }
     [[gnu::always_inline]] static inline bool take_from(block_cache* mine, cache_offset where,
                                                         void*& block) noexcept {

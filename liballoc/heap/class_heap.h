@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "heap/page_heap.h"
+#include "os/short_mutex.h"
 
 namespace hcamem::core {
 
@@ -49,7 +50,7 @@ class alignas(64) class_heap {
     void push(std::uint32_t first) noexcept;
     void remove(std::uint32_t first) noexcept;
 
-    std::mutex lock_; // guards all below, and what span.h says
+    short_mutex lock_; // guards all below, and what span.h says
     page_heap* pages_ = nullptr;
     std::uint16_t arena_ = 0;
     std::uint16_t class_index_ = 0;

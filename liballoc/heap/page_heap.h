@@ -15,6 +15,7 @@
 #include "heap/size_class.h"
 #include "heap/span.h"
 #include "os/mapping.h"
+#include "os/short_mutex.h"
 
 namespace hcamem::core {
 
@@ -113,7 +114,7 @@ class page_heap {
     std::atomic<std::uint32_t>* first_ = nullptr; // one per page: its span's first page + 1
     std::atomic<std::uint32_t>* slab_ = nullptr;  // one per unit: its slab's first unit + 1
 
-    alignas(64) std::mutex lock_; // guards all below
+    alignas(64) short_mutex lock_; // guards all below
     bool draining_ = false;
     usage large_;
     std::array<std::uint64_t, (bin_count + 63) / 64> nonempty_{};

@@ -13,12 +13,12 @@ void arenas::init(page_heap& pages) noexcept {
 }
 
 std::size_t arenas::take(std::size_t arena, std::size_t class_index, cached_block* blocks,
-                         std::size_t n) noexcept {
+                         std::size_t n, const void*& twice) noexcept {
     class_heap& mine = heaps_[arena][class_index];
-    std::size_t got = mine.take(blocks, n);
+    std::size_t got = mine.take(blocks, n, twice);
     for (std::size_t step = 1; got == 0 && step < arena_count; ++step) {
         if (mine.take_over_span(heaps_[(arena + step) % arena_count][class_index])) {
-            got = mine.take(blocks, n);
+            got = mine.take(blocks, n, twice);
         }
     }
     return got;

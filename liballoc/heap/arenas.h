@@ -24,9 +24,9 @@ class arenas {
     void init(page_heap& pages) noexcept;
 
     /// Up to n blocks of a class, best of that arena; fewer where the page heap has no room,
-    /// none once draining.
+    /// none once draining. twice: as class_heap.
     [[nodiscard]] std::size_t take(std::size_t arena, std::size_t class_index, cached_block* blocks,
-                                   std::size_t n) noexcept;
+                                   std::size_t n, const void*& twice) noexcept;
 
     /// Gives back blocks of one class, to the arenas whose spans they lie in.
     returned_blocks put(std::size_t class_index, const cached_block* blocks,

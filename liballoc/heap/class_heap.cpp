@@ -16,7 +16,7 @@ void class_heap::init(page_heap& pages, std::size_t arena, std::size_t class_ind
     live_ = 0;
 }
 
-std::size_t class_heap::take(cached_block* blocks, std::size_t n) noexcept {
+std::size_t class_heap::take(cached_block* blocks, std::size_t n, const void*& twice) noexcept {
     const std::lock_guard guard(lock_);
     if (draining_) {
         return 0;
@@ -33,9 +33,14 @@ std::size_t class_heap::take(cached_block* blocks, std::size_t n) noexcept {
             push(fresh);
         }
         void* const block = take_from(partial_);
-        blocks[got++] = {block, pages_->state_of(block)};
+        ++live_;
+        blocks[got] = {block, pages_->state_of(block)};
+        if (blocks[got].is_live()) [[unlikely]] {
+            twice = block;
+        } else {
+            ++got;
+        }
     }
-    live_ += got;
     return got;
 }
 
@@ -90,7 +95,7 @@ std::size_t class_heap::put(const cached_block* blocks, std::size_t n,
         if (head.arena != arena_) {
             break;
         }
-        if (put_into(first, block)) {
+        if (!blocks[index].is_live() && put_into(first, block)) {
             ++back;
         } else {
             result.twice = block;

@@ -24,8 +24,11 @@ class alignas(64) class_heap {
     /// Also makes one usable again that drained.
     void init(page_heap& pages, std::size_t arena, std::size_t class_index) noexcept;
 
-    /// Up to n blocks; fewer where the page heap has no room, none once draining.
-    [[nodiscard]] std::size_t take(cached_block* blocks, std::size_t n) noexcept;
+    /// Up to n blocks; fewer where the page heap has no room, none once draining. One that is
+    /// live is left out, and told in `twice`: two threads gave it back at once, and it came out
+    /// again in between.
+    [[nodiscard]] std::size_t take(cached_block* blocks, std::size_t n,
+                                   const void*& twice) noexcept;
 
     /// A span with free blocks becomes this heap's; false: there is none. Of the same class.
     bool take_over_span(class_heap& from) noexcept;

@@ -237,6 +237,8 @@ std::uint32_t page_heap::find(std::size_t pages, std::size_t align_pages,
     }
 }
 
+/// A large span is put at an end of its slab, if it can be: what lies between it and the other
+/// spans is then in one piece once they are free.
 std::uint32_t page_heap::take(std::size_t pages, std::size_t align_pages) noexcept {
     std::uint32_t start = no_page;
     const std::uint32_t first = find(pages, align_pages, start);
@@ -244,6 +246,10 @@ std::uint32_t page_heap::take(std::size_t pages, std::size_t align_pages) noexce
         return no_page;
     }
     const std::uint32_t have = spans_[first].head.load(std::memory_order_relaxed).pages;
+    if (pages >= large_span && align_pages == 1 && begins_slab(first + have) &&
+        !begins_slab(first)) {
+        start = first + have - static_cast<std::uint32_t>(pages);
+    }
     remove_free(first);
     spans_[first].head.store({}, std::memory_order_relaxed);
     const std::uint32_t end = start + static_cast<std::uint32_t>(pages);
@@ -256,19 +262,21 @@ std::uint32_t page_heap::take(std::size_t pages, std::size_t align_pages) noexce
     return start;
 }
 
-/// Whether the page and the one before it are of one slab.
-bool page_heap::joined(std::uint32_t page) const noexcept {
+/// Whether the page is not of the slab that the one before it is of. True also for the end of
+/// the range.
+bool page_heap::begins_slab(std::uint32_t page) const noexcept {
     if (page % pages_per_unit != 0) {
-        return true;
+        return false;
     }
     const std::size_t unit = page / pages_per_unit;
-    return unit != 0 && slab_[unit].load(std::memory_order_relaxed) ==
-                            slab_[unit - 1].load(std::memory_order_relaxed);
+    return unit == 0 || unit == bytes_ / slab_unit ||
+           slab_[unit].load(std::memory_order_relaxed) !=
+               slab_[unit - 1].load(std::memory_order_relaxed);
 }
 
 void page_heap::put(std::uint32_t first, std::uint32_t pages) noexcept {
     spans_[first].head.store({}, std::memory_order_relaxed);
-    if (joined(first)) {
+    if (!begins_slab(first)) {
         const std::uint32_t left = get_first(first - 1);
         const span_head head = spans_[left].head.load(std::memory_order_relaxed);
         if (head.kind == span_kind::free) {
@@ -279,7 +287,7 @@ void page_heap::put(std::uint32_t first, std::uint32_t pages) noexcept {
         }
     }
     const std::uint32_t right = first + pages;
-    if (right * page_bytes < bytes_ && joined(right)) {
+    if (!begins_slab(right)) {
         const span_head head = spans_[right].head.load(std::memory_order_relaxed);
         if (head.kind == span_kind::free) {
             remove_free(right);

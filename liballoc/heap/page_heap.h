@@ -89,6 +89,7 @@ class page_heap {
   private:
     // One bin per number of pages up to 64, then 8 per doubling.
     static constexpr std::size_t exact_bins = 64;
+    static constexpr std::size_t large_span = pages_per_unit / 8;
     static constexpr std::size_t bins_per_doubling = 8;
     static constexpr std::size_t bin_count = exact_bins + 26 * bins_per_doubling;
     static std::size_t bin_of(std::size_t pages) noexcept;
@@ -99,7 +100,7 @@ class page_heap {
     void put(std::uint32_t first, std::uint32_t pages) noexcept;
     void insert_free(std::uint32_t first, std::uint32_t pages) noexcept;
     void remove_free(std::uint32_t first) noexcept;
-    [[nodiscard]] bool joined(std::uint32_t page) const noexcept;
+    [[nodiscard]] bool begins_slab(std::uint32_t page) const noexcept;
     void set_first(std::uint32_t page, std::uint32_t first) noexcept {
         first_[page].store(first + 1, std::memory_order_relaxed);
     }

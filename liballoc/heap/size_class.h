@@ -82,12 +82,13 @@ inline constexpr std::array<size_class, class_count> size_classes = [] {
 /// random sizes, the fourth part as often one is spilled or refilled.
 inline constexpr std::array<std::uint16_t, class_count> cached_blocks = [] {
     constexpr std::size_t cached_bytes = 256 << 10;
-    constexpr std::size_t few = 16;
+    constexpr std::size_t few = 12;
     std::array<std::uint16_t, class_count> all{};
     for (std::size_t index = 0; index < class_count; ++index) {
         const std::size_t blocks = cached_bytes / class_bytes(index);
+        const std::size_t twice = 2 * cached_bytes / class_bytes(index);
         all[index] = static_cast<std::uint16_t>(
-            std::clamp<std::size_t>(blocks, std::clamp<std::size_t>(2 * blocks, 1, few), 128));
+            std::clamp<std::size_t>(blocks, std::clamp<std::size_t>(twice, 1, few), 128));
     }
     return all;
 }();

@@ -40,7 +40,8 @@ verdict pool::put(void* block, const request* expected) noexcept {
         }
         cached_block freed{block, nullptr};
         cache_offset where = 0;
-        if (!states_.set_free(block, freed.state, where)) {
+        if (!states_.set_free(block, freed.state, where,
+                              [](cache_offset /*any*/) { return true; })) {
             const std::size_t offset =
                 pages_.offset_of(block) - pages_.offset_of(pages_.page_address(first));
             return offset % size_classes[head.class_index].bytes != 0 ? verdict::not_a_start

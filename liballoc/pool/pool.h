@@ -183,11 +183,8 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
                                                 IsRight is_right) noexcept {
         cached_block freed{block, nullptr};
         cache_offset where; // NOLINT(cppcoreguidelines-init-variables): set_free() does
-        if (mine == nullptr || !states_.set_free(block, freed.state, where)) [[unlikely]] {
-            return false;
-        }
-        if (!is_right(where)) [[unlikely]] {
-            block_states::set_live(freed);
+        if (mine == nullptr || !states_.set_free(block, freed.state, where, is_right))
+            [[unlikely]] {
             return false;
         }
         annotate_free(block, size_classes[class_at(where)].bytes);

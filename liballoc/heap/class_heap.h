@@ -49,7 +49,8 @@ class alignas(64) class_heap {
 
   private:
     [[nodiscard]] void* take_from(std::uint32_t first) noexcept;
-    bool put_into(std::uint32_t first, const void* address) noexcept;
+    bool add_spans(std::size_t blocks) noexcept;
+    bool put_into(std::uint32_t first, const void* address, std::uint32_t& emptied) noexcept;
     void push(std::uint32_t first) noexcept;
     void remove(std::uint32_t first) noexcept;
 

@@ -86,13 +86,22 @@ bool page_heap::remove_idle_slab(std::size_t unit, std::size_t units) noexcept {
     return true;
 }
 
-std::uint32_t page_heap::take_blocks(std::size_t class_index, std::size_t arena) noexcept {
-    const size_class& blocks = size_classes[class_index];
+std::size_t page_heap::take_blocks(std::size_t class_index, std::size_t arena,
+                                   std::uint32_t* firsts, std::size_t n) noexcept {
     const std::lock_guard guard(lock_);
-    const std::uint32_t first = take(blocks.span_pages, 1);
-    if (first == no_page) {
-        return no_page;
+    std::size_t got = 0;
+    for (; got < n; ++got) {
+        firsts[got] = take(size_classes[class_index].span_pages, 1);
+        if (firsts[got] == no_page) {
+            break;
+        }
+        cut(firsts[got], class_index, arena);
     }
+    return got;
+}
+
+void page_heap::cut(std::uint32_t first, std::size_t class_index, std::size_t arena) noexcept {
+    const size_class& blocks = size_classes[class_index];
     for (std::uint32_t page = first; page < first + blocks.span_pages; ++page) {
         set_first(page, first);
     }
@@ -110,7 +119,6 @@ std::uint32_t page_heap::take_blocks(std::size_t class_index, std::size_t arena)
                      .arena = static_cast<std::uint16_t>(arena),
                      .pages = blocks.span_pages},
                     std::memory_order_release);
-    return first;
 }
 
 void page_heap::set_arena(std::uint32_t first, std::size_t arena) noexcept {
@@ -121,9 +129,13 @@ void page_heap::set_arena(std::uint32_t first, std::size_t arena) noexcept {
 
 void page_heap::put_blocks(std::uint32_t first) noexcept {
     const std::lock_guard guard(lock_);
-    const std::uint32_t pages = spans_[first].head.load(std::memory_order_relaxed).pages;
-    states_->forget(first, pages);
-    put(first, pages);
+    while (first != no_page) {
+        const std::uint32_t next = spans_[first].next;
+        const std::uint32_t pages = spans_[first].head.load(std::memory_order_relaxed).pages;
+        states_->forget(first, pages);
+        put(first, pages);
+        first = next;
+    }
 }
 
 page_heap::result page_heap::take_large(std::size_t pages, std::size_t align,

@@ -35,11 +35,14 @@ class page_heap {
     [[nodiscard]] bool is_idle(std::size_t unit, std::size_t units) noexcept;
 
     // -- spans --
-    /// A span for the class, with all blocks free; no_page: no room. The class's lock is held.
-    [[nodiscard]] std::uint32_t take_blocks(std::size_t class_index, std::size_t arena) noexcept;
+    /// Up to n spans for the class, with all blocks free; fewer: no room. The class's lock is
+    /// held.
+    [[nodiscard]] std::size_t take_blocks(std::size_t class_index, std::size_t arena,
+                                          std::uint32_t* firsts, std::size_t n) noexcept;
     /// The span of blocks is another arena's now. Both class's locks are held.
     void set_arena(std::uint32_t first, std::size_t arena) noexcept;
-    /// Gives back a span all of whose blocks are free. The class's lock is held.
+    /// Gives back spans all of whose blocks are free, linked by `next`. The class's lock is
+    /// held.
     void put_blocks(std::uint32_t first) noexcept;
 
     enum class result : std::uint8_t { done, no_room, draining };
@@ -93,6 +96,7 @@ class page_heap {
     static constexpr std::size_t bins_per_doubling = 8;
     static constexpr std::size_t bin_count = exact_bins + 26 * bins_per_doubling;
     static std::size_t bin_of(std::size_t pages) noexcept;
+    void cut(std::uint32_t first, std::size_t class_index, std::size_t arena) noexcept;
 
     [[nodiscard]] std::uint32_t find(std::size_t pages, std::size_t align_pages,
                                      std::uint32_t& start) const noexcept;

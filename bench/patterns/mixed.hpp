@@ -39,8 +39,9 @@ class mixed_random {
 /// Sizes of that distribution, to be taken at a random index.
 const std::array<std::uint32_t, 4096>& mixed_sizes();
 
-/// One thread's live buffers.
-class live_set {
+/// One thread's live buffers. Aligned, so that two threads' that lie in a row share no cache
+/// line: each replacement writes to it.
+class alignas(128) live_set {
   public:
     explicit live_set(std::uint64_t seed) : random_(seed), blocks_(mixed_live) {}
 

@@ -73,6 +73,10 @@ namespace {
 [[gnu::noinline]] void* alloc_slowly(hcamem_pool* handle, size_t bytes, size_t align,
                                      int timeout_ms) noexcept {
     void* block = nullptr;
+    if (handle != nullptr && timeout_ms >= -1 &&
+        to_core(handle)->take_any_cached(bytes, align, block)) {
+        return block;
+    }
     int result = check(handle);
     if (result == 0) {
         result = to_core(handle)->allocate(bytes, align, timeout_ms, block);
@@ -98,6 +102,9 @@ namespace {
 [[gnu::noinline]] int free_sized_slowly(hcamem_pool* handle, void* block, size_t bytes,
                                         size_t align) noexcept {
     if (block == nullptr) {
+        return 0;
+    }
+    if (handle != nullptr && to_core(handle)->put_any_cached_sized(block, bytes, align)) {
         return 0;
     }
     const int result = check(handle);

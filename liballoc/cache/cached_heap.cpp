@@ -2,10 +2,12 @@
 #include "cache/cached_heap.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
 
 #include <sys/mman.h>
 
+#include "heap/span.h"
 #include "os/mapping.h"
 #include "os/membarrier.h"
 #include "os/process.h"
@@ -139,12 +141,22 @@ cache_set* cached_heap::make_set() noexcept {
     made->owner = owner;
     made->bytes = bytes;
     made->count = static_cast<std::uint32_t>(capacities_.size());
+    made->arena = least_used_arena();
     made->next_of_heap = sets_;
     sets_ = made;
     made->next_of_thread = owner->sets;
     owner->sets = made;
     owner->caches.of[id_].store(&made->caches[0], std::memory_order_relaxed);
     return made;
+}
+
+/// process_page::caches is held.
+std::uint32_t cached_heap::least_used_arena() const noexcept {
+    std::array<std::size_t, arena_count> users{};
+    for (const cache_set* set = sets_; set != nullptr; set = set->next_of_heap) {
+        ++users[set->arena];
+    }
+    return static_cast<std::uint32_t>(std::ranges::min_element(users) - users.begin());
 }
 
 /// Moves the blocks from there on down to where others are gone. The set's lock is held.

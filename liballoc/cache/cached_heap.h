@@ -72,6 +72,12 @@ class cached_heap {
         return first != nullptr ? first + kind : nullptr;
     }
 
+    /// The calling thread's arena: one that few others use. 0: it has no caches.
+    [[nodiscard]] std::size_t arena() const noexcept {
+        block_cache* const first = cache(0);
+        return first != nullptr ? set_of(first).arena : 0;
+    }
+
     // -- the heap behind; a cache_set's lock may be held --
     /// Up to n blocks of a kind.
     virtual std::size_t take_behind(std::size_t kind, cached_block* blocks,
@@ -91,6 +97,7 @@ class cached_heap {
     static cache_set& set_of(block_cache* first) noexcept;
     [[nodiscard]] cache_set* my_set() noexcept;
     [[nodiscard]] cache_set* make_set() noexcept;
+    [[nodiscard]] std::uint32_t least_used_arena() const noexcept;
     static void unlink(cache_set& ended) noexcept;
     static void move_down(cache_set& set, std::size_t kind, const cached_block* from) noexcept;
     std::size_t take_away(cache_set& set, std::size_t kind, bool& drained) noexcept;

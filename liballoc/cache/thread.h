@@ -37,6 +37,7 @@ struct cache_set {
     cached_block** taken_from; // the bottom before another thread raised it
     cached_block** noted_end;  // the owner's: the noted blocks lie below it
     std::uint32_t count;
+    std::uint32_t arena;   // of the heap behind, where the owner's blocks come from
     block_cache caches[1]; // in truth `count`
 };
 

@@ -199,16 +199,28 @@ void fixed_pool::spill_cache() noexcept {
 
 std::size_t fixed_pool::take_behind(std::size_t /*kind*/, cached_block* blocks,
                                     std::size_t n) noexcept {
-    const std::lock_guard guard(lock_);
-    if (closed_) {
-        return 0;
+    const void* twice = nullptr;
+    std::size_t got = 0;
+    {
+        const std::lock_guard guard(lock_);
+        if (closed_) {
+            return 0;
+        }
+        const std::size_t end = free_.count;
+        free_.count -= static_cast<std::uint32_t>(std::min(n, end));
+        for (std::size_t each = free_.count; each < end; ++each) {
+            const std::uint32_t index = free_.indices[each];
+            behind_[index] = false;
+            // Else two threads have put it at once, and it was got in between.
+            if (states[index].load(std::memory_order_relaxed) == 0) [[likely]] {
+                blocks[got++] = {at(index), not_noted()};
+            } else {
+                twice = at(index);
+            }
+        }
     }
-    const std::size_t got = std::min<std::size_t>(n, free_.count);
-    free_.count -= static_cast<std::uint32_t>(got);
-    for (std::size_t each = 0; each < got; ++each) {
-        const std::uint32_t index = free_.indices[free_.count + each];
-        behind_[index] = false;
-        blocks[each] = {at(index), not_noted()};
+    if (twice != nullptr) {
+        report_twice(twice);
     }
     return got;
 }
@@ -236,7 +248,8 @@ bool fixed_pool::put_behind(std::size_t /*kind*/, const cached_block* blocks,
                 states[index].store(0, std::memory_order_relaxed);
             }
             free_list& list = index < cacheable ? free_ : reserve_;
-            twice = push(list, index) ? twice : blocks[each].block;
+            const bool is_out = states[index].load(std::memory_order_relaxed) != 0;
+            twice = !is_out && push(list, index) ? twice : blocks[each].block;
         }
         ended = closed_ && all_back();
     }

@@ -18,6 +18,7 @@
 
 #include "cache/cached_heap.h"
 #include "os/mapping.h"
+#include "os/short_mutex.h"
 #include "pool/handles.h"
 
 namespace hcamem::core {
@@ -108,7 +109,7 @@ class fixed_pool final : public detail::fixed_head, public handle<fixed_pool>, p
     pool* pool_ = nullptr;
     std::array<std::uint16_t, 1> capacity_{};
 
-    alignas(64) std::mutex lock_; // guards all below
+    alignas(64) short_mutex lock_; // guards all below
     bool closed_ = true;
     free_list free_;
     free_list reserve_;

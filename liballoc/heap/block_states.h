@@ -56,16 +56,22 @@ class block_states {
     }
 
     /// Turns a live block into a free one, and tells where its state and its class's cache
-    /// are. False: it is not live, not a block, not in the range. Two threads that free one
-    /// block at the same time may both succeed; the heap behind the caches finds out.
+    /// are. False: it is not live, not a block, not in the range, or is_right(cache) says no.
+    /// Two threads that free one block at the same time may both succeed; the heap behind the
+    /// caches finds out.
+    template <class IsRight>
     [[nodiscard, gnu::always_inline]] inline bool set_free(const void* block, block_state*& state,
-                                                           cache_offset& cache) noexcept {
+                                                           cache_offset& cache,
+                                                           IsRight is_right) const noexcept {
         const page_info* info; // NOLINT(cppcoreguidelines-init-variables): find_live() does
         if (!find_live(block, state, info)) [[unlikely]] {
             return false;
         }
-        state->store(0, std::memory_order_relaxed);
         cache = info->cache.load(std::memory_order_relaxed);
+        if (!is_right(cache)) [[unlikely]] {
+            return false;
+        }
+        state->store(0, std::memory_order_relaxed);
         return true;
     }
 

@@ -5,6 +5,7 @@
 #ifndef HCAMEM_HEAP_CLASS_CACHE_H
 #define HCAMEM_HEAP_CLASS_CACHE_H
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,17 @@ inline constexpr std::array<cache_offset, quick_bytes / min_align> quick_offsets
 inline cache_offset quick_cache_offset(std::size_t bytes) noexcept {
     return quick_offsets[(bytes - 1) / min_align];
 }
+
+/// The same for any size and alignment for which there are classes; false: there are none.
+inline bool find_cache_offset(std::size_t bytes, std::size_t align, cache_offset& found) noexcept {
+    if (bytes - 1 >= largest_class_bytes || align > page_bytes || (align & (align - 1)) != 0) {
+        return false;
+    }
+    const std::size_t step = std::max(align, min_align);
+    found = cache_offset_of(class_of((bytes + step - 1) & ~(step - 1)));
+    return true;
+}
+static_assert(largest_class_bytes % page_bytes == 0);
 
 } // namespace hcamem::core
 

@@ -86,13 +86,22 @@ bool page_heap::remove_idle_slab(std::size_t unit, std::size_t units) noexcept {
     return true;
 }
 
-std::uint32_t page_heap::take_blocks(std::size_t class_index) noexcept {
-    const size_class& blocks = size_classes[class_index];
+std::size_t page_heap::take_blocks(std::size_t class_index, std::size_t arena,
+                                   std::uint32_t* firsts, std::size_t n) noexcept {
     const std::lock_guard guard(lock_);
-    const std::uint32_t first = take(blocks.span_pages, 1);
-    if (first == no_page) {
-        return no_page;
+    std::size_t got = 0;
+    for (; got < n; ++got) {
+        firsts[got] = take(size_classes[class_index].span_pages, 1);
+        if (firsts[got] == no_page) {
+            break;
+        }
+        cut(firsts[got], class_index, arena);
     }
+    return got;
+}
+
+void page_heap::cut(std::uint32_t first, std::size_t class_index, std::size_t arena) noexcept {
+    const size_class& blocks = size_classes[class_index];
     for (std::uint32_t page = first; page < first + blocks.span_pages; ++page) {
         set_first(page, first);
     }
@@ -107,16 +116,26 @@ std::uint32_t page_heap::take_blocks(std::size_t class_index) noexcept {
     states_->describe(first, blocks.span_pages, class_index);
     made.head.store({.kind = span_kind::blocks,
                      .class_index = static_cast<std::uint8_t>(class_index),
+                     .arena = static_cast<std::uint16_t>(arena),
                      .pages = blocks.span_pages},
                     std::memory_order_release);
-    return first;
+}
+
+void page_heap::set_arena(std::uint32_t first, std::size_t arena) noexcept {
+    span_head head = spans_[first].head.load(std::memory_order_relaxed);
+    head.arena = static_cast<std::uint16_t>(arena);
+    spans_[first].head.store(head, std::memory_order_release);
 }
 
 void page_heap::put_blocks(std::uint32_t first) noexcept {
     const std::lock_guard guard(lock_);
-    const std::uint32_t pages = spans_[first].head.load(std::memory_order_relaxed).pages;
-    states_->forget(first, pages);
-    put(first, pages);
+    while (first != no_page) {
+        const std::uint32_t next = spans_[first].next;
+        const std::uint32_t pages = spans_[first].head.load(std::memory_order_relaxed).pages;
+        states_->forget(first, pages);
+        put(first, pages);
+        first = next;
+    }
 }
 
 page_heap::result page_heap::take_large(std::size_t pages, std::size_t align,
@@ -230,6 +249,8 @@ std::uint32_t page_heap::find(std::size_t pages, std::size_t align_pages,
     }
 }
 
+/// A large span is put at an end of its slab, if it can be: what lies between it and the other
+/// spans is then in one piece once they are free.
 std::uint32_t page_heap::take(std::size_t pages, std::size_t align_pages) noexcept {
     std::uint32_t start = no_page;
     const std::uint32_t first = find(pages, align_pages, start);
@@ -237,6 +258,10 @@ std::uint32_t page_heap::take(std::size_t pages, std::size_t align_pages) noexce
         return no_page;
     }
     const std::uint32_t have = spans_[first].head.load(std::memory_order_relaxed).pages;
+    if (pages >= large_span && align_pages == 1 && begins_slab(first + have) &&
+        !begins_slab(first)) {
+        start = first + have - static_cast<std::uint32_t>(pages);
+    }
     remove_free(first);
     spans_[first].head.store({}, std::memory_order_relaxed);
     const std::uint32_t end = start + static_cast<std::uint32_t>(pages);
@@ -249,19 +274,21 @@ std::uint32_t page_heap::take(std::size_t pages, std::size_t align_pages) noexce
     return start;
 }
 
-/// Whether the page and the one before it are of one slab.
-bool page_heap::joined(std::uint32_t page) const noexcept {
+/// Whether the page is not of the slab that the one before it is of. True also for the end of
+/// the range.
+bool page_heap::begins_slab(std::uint32_t page) const noexcept {
     if (page % pages_per_unit != 0) {
-        return true;
+        return false;
     }
     const std::size_t unit = page / pages_per_unit;
-    return unit != 0 && slab_[unit].load(std::memory_order_relaxed) ==
-                            slab_[unit - 1].load(std::memory_order_relaxed);
+    return unit == 0 || unit == bytes_ / slab_unit ||
+           slab_[unit].load(std::memory_order_relaxed) !=
+               slab_[unit - 1].load(std::memory_order_relaxed);
 }
 
 void page_heap::put(std::uint32_t first, std::uint32_t pages) noexcept {
     spans_[first].head.store({}, std::memory_order_relaxed);
-    if (joined(first)) {
+    if (!begins_slab(first)) {
         const std::uint32_t left = get_first(first - 1);
         const span_head head = spans_[left].head.load(std::memory_order_relaxed);
         if (head.kind == span_kind::free) {
@@ -272,7 +299,7 @@ void page_heap::put(std::uint32_t first, std::uint32_t pages) noexcept {
         }
     }
     const std::uint32_t right = first + pages;
-    if (right * page_bytes < bytes_ && joined(right)) {
+    if (!begins_slab(right)) {
         const span_head head = spans_[right].head.load(std::memory_order_relaxed);
         if (head.kind == span_kind::free) {
             remove_free(right);

@@ -15,6 +15,7 @@
 #include "heap/size_class.h"
 #include "heap/span.h"
 #include "os/mapping.h"
+#include "os/short_mutex.h"
 
 namespace hcamem::core {
 
@@ -34,9 +35,14 @@ class page_heap {
     [[nodiscard]] bool is_idle(std::size_t unit, std::size_t units) noexcept;
 
     // -- spans --
-    /// A span for the class, with all blocks free; no_page: no room. The class's lock is held.
-    [[nodiscard]] std::uint32_t take_blocks(std::size_t class_index) noexcept;
-    /// Gives back a span all of whose blocks are free. The class's lock is held.
+    /// Up to n spans for the class, with all blocks free; fewer: no room. The class's lock is
+    /// held.
+    [[nodiscard]] std::size_t take_blocks(std::size_t class_index, std::size_t arena,
+                                          std::uint32_t* firsts, std::size_t n) noexcept;
+    /// The span of blocks is another arena's now. Both class's locks are held.
+    void set_arena(std::uint32_t first, std::size_t arena) noexcept;
+    /// Gives back spans all of whose blocks are free, linked by `next`. The class's lock is
+    /// held.
     void put_blocks(std::uint32_t first) noexcept;
 
     enum class result : std::uint8_t { done, no_room, draining };
@@ -86,9 +92,11 @@ class page_heap {
   private:
     // One bin per number of pages up to 64, then 8 per doubling.
     static constexpr std::size_t exact_bins = 64;
+    static constexpr std::size_t large_span = pages_per_unit / 8;
     static constexpr std::size_t bins_per_doubling = 8;
     static constexpr std::size_t bin_count = exact_bins + 26 * bins_per_doubling;
     static std::size_t bin_of(std::size_t pages) noexcept;
+    void cut(std::uint32_t first, std::size_t class_index, std::size_t arena) noexcept;
 
     [[nodiscard]] std::uint32_t find(std::size_t pages, std::size_t align_pages,
                                      std::uint32_t& start) const noexcept;
@@ -96,7 +104,7 @@ class page_heap {
     void put(std::uint32_t first, std::uint32_t pages) noexcept;
     void insert_free(std::uint32_t first, std::uint32_t pages) noexcept;
     void remove_free(std::uint32_t first) noexcept;
-    [[nodiscard]] bool joined(std::uint32_t page) const noexcept;
+    [[nodiscard]] bool begins_slab(std::uint32_t page) const noexcept;
     void set_first(std::uint32_t page, std::uint32_t first) noexcept {
         first_[page].store(first + 1, std::memory_order_relaxed);
     }
@@ -111,7 +119,7 @@ class page_heap {
     std::atomic<std::uint32_t>* first_ = nullptr; // one per page: its span's first page + 1
     std::atomic<std::uint32_t>* slab_ = nullptr;  // one per unit: its slab's first unit + 1
 
-    alignas(64) std::mutex lock_; // guards all below
+    alignas(64) short_mutex lock_; // guards all below
     bool draining_ = false;
     usage large_;
     std::array<std::uint64_t, (bin_count + 63) / 64> nonempty_{};

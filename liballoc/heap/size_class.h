@@ -78,13 +78,17 @@ inline constexpr std::array<size_class, class_count> size_classes = [] {
 }();
 
 /// How many free blocks of a class a thread keeps at most: fewer of large ones, so that a
-/// thread keeps little memory from the others.
+/// thread keeps little memory from the others. Where that is very few, twice as many: with
+/// random sizes, the fourth part as often one is spilled or refilled.
 inline constexpr std::array<std::uint16_t, class_count> cached_blocks = [] {
     constexpr std::size_t cached_bytes = 256 << 10;
+    constexpr std::size_t few = 12;
     std::array<std::uint16_t, class_count> all{};
     for (std::size_t index = 0; index < class_count; ++index) {
+        const std::size_t blocks = cached_bytes / class_bytes(index);
+        const std::size_t twice = 2 * cached_bytes / class_bytes(index);
         all[index] = static_cast<std::uint16_t>(
-            std::clamp<std::size_t>(cached_bytes / class_bytes(index), 1, 128));
+            std::clamp<std::size_t>(blocks, std::clamp<std::size_t>(twice, 1, few), 128));
     }
     return all;
 }();

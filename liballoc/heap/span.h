@@ -31,7 +31,7 @@ enum class span_kind : std::uint8_t {
 struct alignas(8) span_head {
     span_kind kind = span_kind::none;
     std::uint8_t class_index = 0;
-    std::uint16_t unused = 0;
+    std::uint16_t arena = 0;
     std::uint32_t pages = 0;
 
     friend bool operator==(const span_head&, const span_head&) = default;
@@ -40,6 +40,7 @@ struct alignas(8) span_head {
 /// What came of giving a block back, or of asking about one.
 enum class verdict : std::uint8_t { done, foreign, not_a_start, not_live, wrong_size };
 
+inline constexpr std::size_t arena_count = 8; // heap/arenas.h
 inline constexpr std::uint32_t no_page = UINT32_MAX;
 
 struct alignas(64) span {
@@ -55,7 +56,7 @@ struct alignas(64) span {
 };
 
 static_assert(sizeof(span) == 64);
-static_assert(std::atomic<span_head>::is_always_lock_free);
+static_assert(std::atomic<span_head>::is_always_lock_free && sizeof(span_head) == 8);
 
 } // namespace hcamem::core
 

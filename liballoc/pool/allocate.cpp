@@ -224,9 +224,7 @@ std::size_t pool::reclaim_all() noexcept {
 }
 
 void pool::release_idle_spans() noexcept {
-    for (class_heap& each : classes_) {
-        each.release_idle();
-    }
+    arenas_.release_idle();
 }
 
 /// Up to n blocks of a class: from the calling thread's cache, then from the heap behind.
@@ -240,7 +238,7 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
     std::array<cached_block, 64> batch;
     while (got < n) {
         const std::size_t wanted = std::min(n - got, batch.size());
-        const std::size_t more = classes_[class_index].take(batch.data(), wanted);
+        const std::size_t more = take_behind(class_index, batch.data(), wanted);
         for (std::size_t index = 0; index < more; ++index) {
             block_states::set_live(batch[index]);
             blocks[got] = batch[index].block;
@@ -254,7 +252,12 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
 }
 
 std::size_t pool::take_behind(std::size_t kind, cached_block* blocks, std::size_t n) noexcept {
-    return classes_[kind].take(blocks, n);
+    const void* twice = nullptr;
+    const std::size_t got = arenas_.take(arena(), kind, blocks, n, twice);
+    if (twice != nullptr) {
+        report_twice(twice);
+    }
+    return got;
 }
 
 void pool::hand_out(cached_block* /*bottom*/, cached_block* top) noexcept {

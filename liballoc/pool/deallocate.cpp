@@ -40,7 +40,8 @@ verdict pool::put(void* block, const request* expected) noexcept {
         }
         cached_block freed{block, nullptr};
         cache_offset where = 0;
-        if (!states_.set_free(block, freed.state, where)) {
+        if (!states_.set_free(block, freed.state, where,
+                              [](cache_offset /*any*/) { return true; })) {
             const std::size_t offset =
                 pages_.offset_of(block) - pages_.offset_of(pages_.page_address(first));
             return offset % size_classes[head.class_index].bytes != 0 ? verdict::not_a_start
@@ -80,11 +81,11 @@ void pool::spill_class(std::size_t class_index) noexcept {
 }
 
 bool pool::put_behind(std::size_t kind, const cached_block* blocks, std::size_t n) noexcept {
-    const class_heap::returned result = classes_[kind].put(blocks, n);
+    const returned_blocks result = arenas_.put(kind, blocks, n);
     if (result.twice != nullptr) {
         report_twice(result.twice);
     }
-    return is_last(result.blocks, result.draining);
+    return is_last(result.counted, result.counted != 0);
 }
 
 void pool::report_twice(const void* block) noexcept {

@@ -15,7 +15,7 @@ void pool::report_leaks(std::uint64_t live) noexcept {
     print_line("pool %p is closed while %" PRIu64 " blocks are live:",
                static_cast<const void*>(this), live);
     for (std::size_t index = 0; index < class_count; ++index) {
-        const std::uint64_t blocks = classes_[index].live();
+        const std::uint64_t blocks = arenas_.live(index);
         if (blocks != 0) {
             const std::uint64_t bytes = size_classes[index].bytes;
             print_line("  %" PRIu64 " x %s", blocks, size_text(bytes).c_str());

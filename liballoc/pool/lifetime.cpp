@@ -62,9 +62,7 @@ int pool::start(const hcamem_options& options) noexcept {
     if (result != 0) {
         return result;
     }
-    for (std::size_t index = 0; index < class_count; ++index) {
-        classes_[index].init(pages_, index);
-    }
+    arenas_.init(pages_);
     if (!checks_.any()) {
         open_caches(cached_blocks);
     }
@@ -96,11 +94,7 @@ int pool::close() noexcept {
     stop_caching();
     bool drained = false; // not before it drains
     reclaim(drained);
-    std::uint64_t live = 0;
-    for (class_heap& each : classes_) {
-        live += each.drain();
-    }
-    live += pages_.drain();
+    const std::uint64_t live = arenas_.drain() + pages_.drain();
     freed_.notify(); // who waits for a block finds the pool closed
     // From its drain() on, a heap has each free drop a reference: they were borrowed from
     // open_reference, which now turns into the number of blocks that were live.

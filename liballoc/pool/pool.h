@@ -6,7 +6,7 @@
 //   pressure_               the watch for memory pressure and its thread
 //   growth_                 slabs, bindings, state changes; held over system calls and verbs
 //   process_page::caches    which threads have caches; a cache_set's lock
-//   a class_heap's lock     blocks of one size class; never two at once
+//   a class_heap's lock     blocks of one size class in one arena; two only of one class
 //   the page_heap's lock    pages of slabs
 // A block's owner takes no lock to look up its keys or its span, and none to allocate or
 // free where its thread's cache has a block or room. An allocation that finds a free block
@@ -32,8 +32,8 @@
 #include "cache/cached_heap.h"
 #include "check/block_checks.h"
 #include "heap/annotate.h"
+#include "heap/arenas.h"
 #include "heap/block_states.h"
-#include "heap/class_heap.h"
 #include "heap/page_heap.h"
 #include "os/event_count.h"
 #include "os/file.h"
@@ -50,51 +50,35 @@ namespace hcamem::core {
 class pool : public handle<pool>, public binding_owner, private cached_heap {
   public:
     // -- the fast path: what the calling thread's cache can do --
-    /// False: allocate() must see to it.
+    /// False: take_any_cached() must see to it.
     [[nodiscard, gnu::always_inline]] inline bool take_cached(std::size_t bytes, std::size_t align,
                                                               void*& block) noexcept {
-        if (bytes - 1 >= quick_bytes || (align & ~min_align) != 0) [[unlikely]] {
-            return false;
-        }
-        block_cache* const mine = cache(0);
-        if (mine == nullptr) [[unlikely]] {
-            return false;
-        }
-        const cache_offset where = quick_cache_offset(bytes);
-        if (!cache_at(mine, where).take<false>(block, block_states::live_state)) [[unlikely]] {
-            return false;
-        }
-        annotate_live(block, size_classes[class_at(where)].bytes);
-        return true;
+        return is_quick(bytes, align) && take_from(cache(0), quick_cache_offset(bytes), block);
     }
-    /// The same for a block that must be one of allocate(bytes, align).
+    /// The same for whatever has a size class. False: allocate() must see to it.
+    [[nodiscard]] bool take_any_cached(std::size_t bytes, std::size_t align,
+                                       void*& block) noexcept {
+        cache_offset where = 0;
+        return find_cache_offset(bytes, align, where) && take_from(cache(0), where, block);
+    }
+    /// For a block that must be one of allocate(bytes, align).
     [[nodiscard, gnu::always_inline]] inline bool put_cached_sized(void* block, std::size_t bytes,
                                                                    std::size_t align) noexcept {
-        block_cache* const mine = cache(0);
-        cached_block freed{block, nullptr};
-        cache_offset where; // NOLINT(cppcoreguidelines-init-variables): set_free() does
-        if (bytes - 1 >= quick_bytes || (align & ~min_align) != 0 || mine == nullptr ||
-            !states_.set_free(block, freed.state, where)) [[unlikely]] {
-            return false;
-        }
-        if (where != quick_cache_offset(bytes)) [[unlikely]] {
-            block_states::set_live(freed);
-            return false;
-        }
-        keep(mine, freed, where);
-        return true;
+        return is_quick(bytes, align) && put_into(cache(0), block, [bytes](cache_offset where) {
+                   return where == quick_cache_offset(bytes);
+               });
+    }
+    [[nodiscard]] bool put_any_cached_sized(void* block, std::size_t bytes,
+                                            std::size_t align) noexcept {
+        cache_offset expected = 0;
+        return find_cache_offset(bytes, align, expected) &&
+               put_into(cache(0), block,
+                        [expected](cache_offset where) { return where == expected; });
     }
 
     /// False: deallocate() must see to it.
     [[nodiscard, gnu::always_inline]] inline bool put_cached(void* block) noexcept {
-        block_cache* const mine = cache(0);
-        cached_block freed{block, nullptr};
-        cache_offset where; // NOLINT(cppcoreguidelines-init-variables): set_free() does
-        if (mine == nullptr || !states_.set_free(block, freed.state, where)) [[unlikely]] {
-            return false;
-        }
-        keep(mine, freed, where);
-        return true;
+        return put_into(cache(0), block, [](cache_offset /*where*/) { return true; });
     }
 
     // -- life: lifetime.cpp --
@@ -180,13 +164,34 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     int give_back(void* block, const request* expected) noexcept;
     verdict put(void* block, const request* expected) noexcept;
     int report(verdict what, const void* block, const request* expected) const noexcept;
-    /// Puts a block that is free now into the calling thread's cache.
-    [[gnu::always_inline]] inline void keep(block_cache* mine, const cached_block& freed,
-                                            cache_offset where) noexcept {
-        annotate_free(freed.block, size_classes[class_at(where)].bytes);
+    static bool is_quick(std::size_t bytes, std::size_t align) noexcept {
+        return (align & ~min_align) == 0 && bytes - 1 < quick_bytes;
+    }
+    [[gnu::always_inline]] static inline bool take_from(block_cache* mine, cache_offset where,
+                                                        void*& block) noexcept {
+        if (mine == nullptr || !cache_at(mine, where).take<false>(block, block_states::live_state))
+            [[unlikely]] {
+            return false;
+        }
+        annotate_live(block, size_classes[class_at(where)].bytes);
+        return true;
+    }
+    /// Puts a live block into a cache of the calling thread's. `is_right`: whether it is one
+    /// of that cache.
+    template <class IsRight>
+    [[gnu::always_inline]] inline bool put_into(block_cache* mine, void* block,
+                                                IsRight is_right) noexcept {
+        cached_block freed{block, nullptr};
+        cache_offset where; // NOLINT(cppcoreguidelines-init-variables): set_free() does
+        if (mine == nullptr || !states_.set_free(block, freed.state, where, is_right))
+            [[unlikely]] {
+            return false;
+        }
+        annotate_free(block, size_classes[class_at(where)].bytes);
         if (!cache_at(mine, where).put(freed)) [[unlikely]] {
             spill_class(class_at(where));
         }
+        return true;
     }
     void report_leaks(std::uint64_t live) noexcept;
     std::size_t reclaim_all() noexcept;
@@ -234,7 +239,7 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
     block_states states_; // of blocks of size classes
     block_checks checks_;
 
-    std::array<class_heap, class_count> classes_;
+    arenas arenas_;
     page_heap pages_;
 
     alignas(64) event_count freed_;

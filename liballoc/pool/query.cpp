@@ -35,7 +35,7 @@ void pool::stats(hcamem_stats& now) noexcept {
     std::array<std::size_t, class_count> cached{};
     count_cached(cached);
     for (std::size_t index = 0; index < class_count; ++index) {
-        const std::uint64_t taken = classes_[index].live();
+        const std::uint64_t taken = arenas_.live(index);
         const std::uint64_t live = taken - std::min<std::uint64_t>(taken, cached[index]);
         now.live_blocks += live;
         now.live_bytes += live * size_classes[index].bytes;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Free blocks in a thread's cache are the pool's nevertheless.
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <thread>
@@ -157,6 +160,31 @@ constexpr int rounds = 3;
 #endif
 
 // Destructors of thread-specific data run in no certain order, and again while there is some.
+TEST(ThreadCacheSizes, a_block_out_of_it_fits_as_one_out_of_the_heap_does) {
+    const pool_ptr pool = make_pool(test_options());
+    for (std::size_t align = 0; align <= 32 * KiB; align = align == 0 ? 32 : 2 * align) {
+        for (const std::size_t bytes : {std::size_t{1}, std::size_t{100}, std::size_t{4097},
+                                        64 * KiB, 64 * KiB + 1, 640 * KiB, MiB, MiB + 1}) {
+            void* const first = hcamem_alloc(pool.get(), bytes, align, 0);
+            ASSERT_NE(first, nullptr) << hcamem_last_message();
+            const std::size_t usable = hcamem_usable(pool.get(), first);
+            EXPECT_EQ(hcamem_free_sized(pool.get(), first, usable + 1, align), -EINVAL);
+            EXPECT_EQ(hcamem_free_sized(pool.get(), first, bytes, align), 0);
+            EXPECT_EQ(hcamem_free_sized(pool.get(), first, bytes, align), -EINVAL);
+            void* const second = hcamem_alloc(pool.get(), bytes, align, 0);
+            ASSERT_EQ(second, first) << "not the block that was freed last";
+            EXPECT_EQ(hcamem_usable(pool.get(), second), usable);
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(second) % std::max<std::size_t>(align, 64),
+                      0U);
+            EXPECT_EQ(hcamem_free(pool.get(), second), 0);
+        }
+    }
+    for (const std::size_t align : {3U, 65U, 96U}) {
+        EXPECT_EQ(hcamem_alloc(pool.get(), 100'000, align, 0), nullptr);
+        EXPECT_EQ(errno, EINVAL);
+    }
+}
+
 TEST(ThreadCacheEnd, what_a_destructor_frees_after_the_cache_has_gone_is_not_lost) {
     static hcamem_pool* pool;
     static pthread_key_t key;

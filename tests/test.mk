@@ -45,8 +45,8 @@ costs_step = '$(1)-costs=BUILD=$(BUILD) tests/runner/guest --kernel $(1) --rxe d
 cluster_step = '$(1)-cluster=$(call run_cluster,$(1),$(RESULTS)/$(1)-cluster) pingpong eager_pool'
 
 # With dma-bufs everything; without them what is different then.
-DRIVER_PROGRAMS := driver_tests driver_tests32 inject_tests registration_tests fuzz_tests life_tests
-USER_PROGRAMS := ctl_tests sample_tests unit_tests
+DRIVER_PROGRAMS := driver_tests driver_tests32 inject_tests fuzz_tests life_tests
+USER_PROGRAMS := ctl_tests registration_tests sample_tests unit_tests
 STOCK_PROGRAMS := registration_tests \
 	"sample_tests=Kinds/*:*PingpongOptions*:Pingpong.*:Rdma.*:Containers.*:Samples.*:MemoryLimits.*:StockTools.*:EagerPool.R0*"
 

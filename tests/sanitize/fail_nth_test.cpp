@@ -18,6 +18,7 @@
 
 #include "fail_nth.hpp"
 #include "guest/importer/importer.hpp"
+#include "support/child.hpp"
 #include "support/failure.hpp"
 #include "support/guest.hpp"
 #include "support/node.hpp"
@@ -33,11 +34,19 @@ constexpr int rw = PROT_READ | PROT_WRITE;
 constexpr std::size_t huge_bytes = huge_size + 17 * page_size;
 /// Few pages, each of which is an allocation.
 constexpr std::size_t small_bytes = 5 * page_size;
-/// So much that the process has no page table for all of it yet.
-constexpr std::size_t touched_bytes = huge_bytes;
+
+/// Where the process has no page table yet, so that touching takes some.
+void* empty_gib() {
+    void* const room =
+        mmap(nullptr, 2 * GiB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    require(room != MAP_FAILED && munmap(room, 2 * GiB) == 0, "two GiB of addresses");
+    const auto from = reinterpret_cast<std::uintptr_t>(room);
+    return reinterpret_cast<void*>((from + GiB - 1) / GiB * GiB);
+}
 
 /// What a call needs and what it leaves, undone at the end with nothing made to fail.
 struct Stage {
+    std::string path; // of the node
     std::optional<Node> node;
     std::optional<Region> region;
     hcamem_create created{};
@@ -58,8 +67,9 @@ struct Stage {
         }
     }
 
-    int map(std::size_t bytes, int fd, std::uint64_t offset) {
-        mapped = mmap(nullptr, bytes, rw, MAP_SHARED, fd, static_cast<off_t>(offset));
+    int map(std::size_t bytes, int fd, std::uint64_t offset, void* at = nullptr) {
+        const int flags = MAP_SHARED | (at != nullptr ? MAP_FIXED_NOREPLACE : 0);
+        mapped = mmap(at, bytes, rw, flags, fd, static_cast<off_t>(offset));
         mapped_bytes = bytes;
         return mapped == MAP_FAILED ? errno : 0;
     }
@@ -157,8 +167,17 @@ void add_cases_of(std::vector<Case>& cases, const std::string& name, std::size_t
         [](Stage& stage) {
             return stage.map(stage.created.size, stage.node->fd(), stage.created.offset);
         });
-    add("touch", with_region(touched_bytes, zero),
-        [](Stage& stage) { return touch(stage.region->bytes()); });
+    const auto touch_mapped = [](Stage& stage) {
+        return touch({static_cast<unsigned char*>(stage.mapped), stage.mapped_bytes});
+    };
+    add(
+        "touch",
+        [=](Stage& stage) {
+            with_node(stage);
+            ASSERT_EQ(create(stage, bytes, zero), 0);
+            ASSERT_EQ(stage.map(bytes, stage.node->fd(), stage.created.offset, empty_gib()), 0);
+        },
+        touch_mapped);
     add("fork", with_touched_region(bytes, zero), [](Stage&) { return fork_and_exit(); });
     add("fork_of_shared", with_touched_region(bytes, share),
         [](Stage&) { return fork_and_exit(); });
@@ -197,12 +216,10 @@ void add_cases_of(std::vector<Case>& cases, const std::string& name, std::size_t
     add(
         "dma_buf_touch",
         [=](Stage& stage) {
-            with_dma_buf(touched_bytes, zero)(stage);
-            ASSERT_EQ(stage.map(touched_bytes, stage.dma_buf.get(), 0), 0);
+            with_dma_buf(bytes, zero)(stage);
+            ASSERT_EQ(stage.map(bytes, stage.dma_buf.get(), 0, empty_gib()), 0);
         },
-        [](Stage& stage) {
-            return touch({static_cast<unsigned char*>(stage.mapped), touched_bytes});
-        });
+        touch_mapped);
     add(
         "dma_buf_attach_and_map",
         [=](Stage& stage) {
@@ -242,14 +259,14 @@ void add_cases_of(std::vector<Case>& cases, const std::string& name, std::size_t
 
 std::vector<Case> all_cases() {
     std::vector<Case> cases{
-        {"open", [](Stage&) {},
+        {"open", [](Stage& stage) { stage.path = Node::path_of("rxe0"); },
          [](Stage& stage) {
-             try {
-                 stage.node.emplace();
-                 return 0;
-             } catch (const std::system_error& error) {
-                 return error.code().value();
+             UniqueFd file(open(stage.path.c_str(), O_RDWR | O_CLOEXEC));
+             const int error = error_of(file.get());
+             if (error == 0) {
+                 stage.node.emplace(std::move(file));
              }
+             return error;
          }},
         {"info", with_node,
          [](Stage& stage) {

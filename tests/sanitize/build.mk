@@ -8,15 +8,22 @@ SANITIZE_RESULTS := $(BUILD)/results-sanitize
 # For how long each of the two ways, without and with a memory cgroup, is fuzzed.
 SANITIZE_SECONDS ?= 60
 SANITIZE_PROGRAMS ?= driver_tests driver_tests32 life_tests inject_tests ctl_tests \
-	registration_tests fail_nth_tests fuzz_tests
+	registration_tests fuzz_tests fail_nth_tests
 
-# Instrumented, everything takes many times as long and an eighth more memory.
+# $(call sanitize_step,NAME,OPTIONS,COMMAND). Instrumented, everything takes many times as long and
+# an eighth more memory.
+sanitize_step = 'sanitize-$(1)=BUILD=$(BUILD) tests/runner/guest --kernel sanitize --rxe dmabuf \
+	--memory 2560 --timeout 7200 --results $(SANITIZE_RESULTS)/sanitize-$(1) $(2) -- $(3)'
+
+# The DMA checker switches itself off when one of its own allocations is made to fail.
 SANITIZE_STEPS = \
 	'sanitize-detectors=BUILD=$(BUILD) tests/sanitize/detectors $(FAULTS_MODULE) \
 		$(SANITIZE_RESULTS)/sanitize-detectors' \
-	'sanitize-dmabuf=BUILD=$(BUILD) tests/runner/guest --kernel sanitize --rxe dmabuf \
-		--memory 2560 --timeout 7200 --results $(SANITIZE_RESULTS)/sanitize-dmabuf -- \
-		env BUILD=$(BUILD) HCAMEM_FUZZ_SECONDS=$(SANITIZE_SECONDS) tests/guest/run $(SANITIZE_PROGRAMS)'
+	$(if $(filter-out fail_nth_tests,$(SANITIZE_PROGRAMS)),$(call sanitize_step,dmabuf,,\
+		env BUILD=$(BUILD) HCAMEM_FUZZ_SECONDS=$(SANITIZE_SECONDS) \
+		tests/guest/run $(filter-out fail_nth_tests,$(SANITIZE_PROGRAMS)))) \
+	$(if $(filter fail_nth_tests,$(SANITIZE_PROGRAMS)),$(call sanitize_step,fail_nth,--append dma_debug=off,\
+		env BUILD=$(BUILD) HCAMEM_STEP=sanitize-fail_nth tests/guest/run fail_nth_tests))
 
 FAULTS_MODULE := $(BUILD)/tests/faults/hcamem_faults.ko
 SANITIZE_MODULES := $(FAULTS_MODULE) $(BUILD)/kernel/sanitize/hcamem.ko $(BUILD)/kernel/sanitize/inject/hcamem.ko \

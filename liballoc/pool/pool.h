@@ -194,7 +194,8 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
         return true;
     }
     void report_leaks(std::uint64_t live) noexcept;
-    std::size_t reclaim_all() noexcept;
+    bool take_what_is_kept(const request& wanted, void*& block) noexcept;
+    void reclaim_all() noexcept;
     void spill_class(std::size_t class_index) noexcept;
     bool is_last(std::uint64_t blocks, bool drains) noexcept;
     std::size_t take_behind(std::size_t kind, cached_block* blocks,

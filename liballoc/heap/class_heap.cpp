@@ -174,11 +174,6 @@ std::uint64_t class_heap::drain() noexcept {
     return live_;
 }
 
-std::uint64_t class_heap::live() noexcept {
-    const std::lock_guard guard(lock_);
-    return live_;
-}
-
 void class_heap::push(std::uint32_t first) noexcept {
     span& added = pages_->at(first);
     added.previous = no_page;

@@ -6,7 +6,7 @@
 //   pressure_               the watch for memory pressure and its thread
 //   growth_                 slabs, bindings, state changes; held over system calls and verbs
 //   process_page::caches    which threads have caches; a cache_set's lock
-//   a class_heap's lock     blocks of one size class in one arena; two only of one class
+//   a class_heap's lock     blocks of one size class in one arena; several only of one class
 //   the page_heap's lock    pages of slabs
 // A block's owner takes no lock to look up its keys or its span, and none to allocate or
 // free where its thread's cache has a block or room. An allocation that finds a free block

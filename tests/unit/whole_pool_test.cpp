@@ -55,10 +55,10 @@ std::size_t count_refusals(std::size_t share, std::size_t rounds, const interfac
     return refused;
 }
 
-class AllOfAPool : public testing::TestWithParam<std::size_t> {};
-INSTANTIATE_TEST_SUITE_P(Bytes, AllOfAPool, testing::Values(1000, 4096, 20'000));
+class WholePool : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Bytes, WholePool, testing::Values(1000, 4096, 20'000));
 
-TEST_P(AllOfAPool, no_thread_is_refused_its_share) {
+TEST_P(WholePool, no_thread_is_refused_its_share) {
     hcamem_options options = test_options();
     options.maximum = 2 * MiB;
     const pool_ptr pool = make_pool(options);
@@ -77,7 +77,7 @@ TEST_P(AllOfAPool, no_thread_is_refused_its_share) {
     EXPECT_EQ(stats_of(pool.get()).live_blocks, 0U);
 }
 
-TEST(AllOfABufferPool, no_thread_is_refused_its_share) {
+TEST(WholeBufferPool, no_thread_is_refused_its_share) {
     const pool_ptr pool = make_pool(test_options());
     constexpr std::uint32_t count = 300;
     hcamem_fixed* const buffers = hcamem_fixed_create(pool.get(), 1024, 0, count, 0);

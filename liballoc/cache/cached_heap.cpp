@@ -256,9 +256,23 @@ bool cached_heap::is_twice(const cached_block& top) noexcept {
     return top.state != nullptr && top.state != not_noted() && top.is_live();
 }
 
-std::size_t cached_heap::reclaim(bool& drained) noexcept {
-    drained = false;
-    const std::lock_guard guard(enter_process()->caches);
+cached_heap::emptied_caches::emptied_caches(cached_heap& heap) noexcept : heap_(heap) {
+    enter_process()->caches.lock();
+    for (cache_set* set = heap.sets_; set != nullptr; set = set->next_of_heap) {
+        set->lock.lock();
+    }
+    heap.empty_caches(drained_);
+}
+
+cached_heap::emptied_caches::~emptied_caches() {
+    for (cache_set* set = heap_.sets_; set != nullptr; set = set->next_of_heap) {
+        set->lock.unlock();
+    }
+    enter_process()->caches.unlock();
+}
+
+/// process_page::caches and the locks of all sets are held.
+void cached_heap::empty_caches(bool& drained) noexcept {
     bool any = false;
     for (cache_set* set = sets_; set != nullptr; set = set->next_of_heap) {
         for (std::uint32_t kind = 0; !any && kind < set->count; ++kind) {
@@ -266,11 +280,9 @@ std::size_t cached_heap::reclaim(bool& drained) noexcept {
         }
     }
     if (!any) {
-        return 0; // not worth a fence in all threads
+        return; // not worth a fence in all threads
     }
-    // One set after the other is locked, and all stay locked over the one fence.
     for (cache_set* set = sets_; set != nullptr; set = set->next_of_heap) {
-        set->lock.lock();
         for (std::uint32_t kind = 0; kind < set->count; ++kind) {
             block_cache& cache = set->caches[kind];
             cached_block* const from = cache.bottom.load(std::memory_order_relaxed);
@@ -280,30 +292,33 @@ std::size_t cached_heap::reclaim(bool& drained) noexcept {
         }
     }
     membarrier();
-    std::size_t taken = 0;
     for (cache_set* set = sets_; set != nullptr; set = set->next_of_heap) {
         for (std::uint32_t kind = 0; kind < set->count; ++kind) {
-            taken += take_away(*set, kind, drained);
+            drained = take_away(*set, kind) || drained;
         }
-        set->lock.unlock();
     }
-    return taken;
 }
 
 /// After the bottom was raised and the fence: below the owner's top all is ours. What lies
-/// between that and the bottom the owner has taken, or will find there after all.
-std::size_t cached_heap::take_away(cache_set& set, std::size_t kind, bool& drained) noexcept {
+/// between that and the bottom the owner has taken, or will find there after all. As
+/// put_behind().
+bool cached_heap::take_away(cache_set& set, std::size_t kind) noexcept {
     block_cache& cache = set.caches[kind];
     cached_block* const from = set.taken_from[kind];
     cached_block* const end = std::clamp(cache.top.load(detail::other_order), from,
                                          cache.bottom.load(std::memory_order_relaxed));
     cache.bottom.store(end, std::memory_order_release);
-    if (end == from) {
-        return 0;
+    return end != from && put_behind(kind, from, static_cast<std::size_t>(end - from));
+}
+
+std::size_t cached_heap::take_past_cache(std::size_t kind, cached_block* blocks,
+                                         std::size_t n) noexcept {
+    cache_set* const set = my_set();
+    if (set == nullptr) {
+        return take_behind(kind, blocks, n);
     }
-    const auto taken = static_cast<std::size_t>(end - from);
-    drained = put_behind(kind, from, taken) || drained;
-    return taken;
+    const std::lock_guard guard(set->lock);
+    return take_behind(kind, blocks, n);
 }
 
 void cached_heap::stop_caching() noexcept {

@@ -2,7 +2,7 @@
 //
 // A heap with a cache of free blocks in each thread that uses it. A block in a cache
 // counts as handed out for the heap behind; it can be had by every thread nevertheless:
-// reclaim() takes the blocks out of all caches.
+// emptied_caches takes the blocks out of all caches.
 //
 // Locks: process_page::caches, then a cache_set's, then those of the heap behind.
 #ifndef HCAMEM_CACHE_CACHED_HEAP_H
@@ -56,8 +56,29 @@ class cached_heap {
     [[nodiscard]] bool put_slowly(std::size_t kind, const cached_block& block) noexcept;
     [[nodiscard]] bool spill(std::size_t kind) noexcept;
 
-    /// Gives the blocks of all caches to the heap behind; how many. drained: as put_behind().
-    std::size_t reclaim(bool& drained) noexcept;
+    /// Gives the blocks of all caches to the heap behind. As long as it lives no cache is filled
+    /// or spilled: what no thread has got is behind, so what is not found there is all out. A
+    /// look at the caches and one at the heap behind would miss what goes to and fro meanwhile.
+    class emptied_caches {
+      public:
+        explicit emptied_caches(cached_heap& heap) noexcept;
+        emptied_caches(const emptied_caches&) = delete;
+        emptied_caches& operator=(const emptied_caches&) = delete;
+        ~emptied_caches();
+
+        /// As put_behind(): the caller ends the heap, after this has ended.
+        [[nodiscard]] bool drained() const noexcept { return drained_; }
+
+      private:
+        cached_heap& heap_;
+        bool drained_ = false;
+    };
+    /// The same for a moment; true: the heap has drained.
+    [[nodiscard]] bool reclaim() noexcept { return emptied_caches(*this).drained(); }
+
+    /// As take_behind(), for a thread that wants more than a cache keeps.
+    [[nodiscard]] std::size_t take_past_cache(std::size_t kind, cached_block* blocks,
+                                              std::size_t n) noexcept;
 
     /// Between these, blocks that are put go to the heap behind at once. They nest.
     void stop_caching() noexcept;
@@ -100,7 +121,8 @@ class cached_heap {
     [[nodiscard]] std::uint32_t least_used_arena() const noexcept;
     static void unlink(cache_set& ended) noexcept;
     static void move_down(cache_set& set, std::size_t kind, const cached_block* from) noexcept;
-    std::size_t take_away(cache_set& set, std::size_t kind, bool& drained) noexcept;
+    void empty_caches(bool& drained) noexcept;
+    bool take_away(cache_set& set, std::size_t kind) noexcept;
     /// How many blocks a cache may keep.
     [[nodiscard]] std::size_t limit(std::size_t kind) const noexcept {
         return stopped_.load(std::memory_order_relaxed) == 0 ? capacities_[kind] : 0;

@@ -118,26 +118,35 @@ bool fixed_pool::misuse_is_error() const noexcept {
 }
 
 int fixed_pool::take(bool use_reserve, void*& buffer) noexcept {
-    // Buffers that were taken out of caches for this call may be taken by others again.
-    constexpr int most_attempts = 100;
-    for (int attempts = 0; attempts < most_attempts; ++attempts) {
-        if (get(buffer)) {
-            return 0;
-        }
-        if (refill(0, buffer)) {
-            pool_->give_out(buffer, stride);
-            return 0;
-        }
-        bool drained = false;
-        const std::size_t reclaimed = reclaim(drained);
-        if (drained) {
-            end();
-        }
-        if (reclaimed == 0) {
-            break;
-        }
+    if (get(buffer)) {
+        return 0;
+    }
+    if (refill(0, buffer) || take_what_is_kept(buffer)) {
+        pool_->give_out(buffer, stride);
+        return 0;
     }
     return use_reserve && take_reserved(buffer) ? 0 : exhausted(use_reserve);
+}
+
+/// With all that are free in the list, and where no cache can take them meanwhile. False: all
+/// are out.
+bool fixed_pool::take_what_is_kept(void*& buffer) noexcept {
+    cached_block one{};
+    bool taken = false;
+    bool drained = false;
+    {
+        const emptied_caches emptied(*this);
+        drained = emptied.drained();
+        taken = !drained && take_behind(0, &one, 1) != 0;
+        if (taken) {
+            hand_out(&one, &one + 1);
+            buffer = one.block;
+        }
+    }
+    if (drained) {
+        end();
+    }
+    return taken;
 }
 
 bool fixed_pool::take_reserved(void*& buffer) noexcept {
@@ -285,8 +294,7 @@ int fixed_pool::close() noexcept {
         }
     }
     stop_caching();
-    bool drained = false; // not before it is closed
-    reclaim(drained);
+    static_cast<void>(reclaim()); // it is not closed yet
     {
         const std::lock_guard guard(lock_);
         closed_ = true;

@@ -84,6 +84,7 @@ class fixed_pool final : public detail::fixed_head, public handle<fixed_pool>, p
     };
 
     int make_tables(const shape& wanted) noexcept;
+    bool take_what_is_kept(void*& buffer) noexcept;
     bool take_reserved(void*& buffer) noexcept;
     int exhausted(bool use_reserve) noexcept;
     /// Of a buffer.

@@ -56,9 +56,13 @@ std::uint64_t arenas::drain() noexcept {
 }
 
 std::uint64_t arenas::live(std::size_t class_index) noexcept {
+    // All at once: one after the other, a block could be missed where it was taken, and found
+    // where it came back.
+    std::array<class_heap::held, arena_count> held;
     std::uint64_t live = 0;
-    for (auto& arena : heaps_) {
-        live += arena[class_index].live();
+    for (std::size_t arena = 0; arena < arena_count; ++arena) {
+        held[arena] = heaps_[arena][class_index].hold();
+        live += heaps_[arena][class_index].live(held[arena]);
     }
     return live;
 }

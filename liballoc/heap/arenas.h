@@ -38,7 +38,7 @@ class arenas {
     /// From now on take() fails and put() counts. Returns the live blocks.
     std::uint64_t drain() noexcept;
 
-    /// Of a class. Exact if nobody takes or puts.
+    /// Of a class.
     [[nodiscard]] std::uint64_t live(std::size_t class_index) noexcept;
 
   private:

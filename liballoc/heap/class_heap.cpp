@@ -102,7 +102,8 @@ std::size_t class_heap::put(const cached_block* blocks, std::size_t n,
         const void* const block = blocks[index].block;
         span_head head;
         const std::uint32_t first = pages_->first_page(pages_->offset_of(block) / page_bytes, head);
-        if (first == no_page || head.class_index != class_index_) {
+        if (first == no_page || head.kind != span_kind::blocks ||
+            head.class_index != class_index_) {
             result.twice = block;
             continue;
         }
@@ -130,6 +131,9 @@ bool class_heap::put_into(std::uint32_t first, const void* address,
     const auto offset = static_cast<std::uint32_t>(pages_->offset_of(address) -
                                                    pages_->offset_of(pages_->page_address(first)));
     const std::uint32_t block = offset / blocks.bytes;
+    if (offset % blocks.bytes != 0) {
+        return false; // it was given back before, and the pages were cut anew
+    }
     span& into = pages_->at(first);
     std::uint64_t& word = into.free_bits[block / 64];
     const std::uint64_t bit = std::uint64_t{1} << (block % 64);
@@ -167,11 +171,6 @@ void class_heap::release_idle() noexcept {
 std::uint64_t class_heap::drain() noexcept {
     const std::lock_guard guard(lock_);
     draining_ = true;
-    return live_;
-}
-
-std::uint64_t class_heap::live() noexcept {
-    const std::lock_guard guard(lock_);
     return live_;
 }
 

@@ -42,10 +42,12 @@ class alignas(64) class_heap {
 
     /// From now on take() fails and put() counts. Returns the live blocks, modulo 2^64: where a
     /// span was taken over, blocks were taken out of one heap and come back to another, so only
-    /// the sum over a class's heaps tells something. live() too.
+    /// the sum over a class's heaps tells something. live() too, while all of them are held.
     std::uint64_t drain() noexcept;
 
-    [[nodiscard]] std::uint64_t live() noexcept;
+    using held = std::unique_lock<short_mutex>;
+    [[nodiscard]] held hold() noexcept { return held(lock_); }
+    [[nodiscard]] std::uint64_t live(const held& /*of_this*/) const noexcept { return live_; }
 
   private:
     [[nodiscard]] void* take_from(std::uint32_t first) noexcept;

@@ -203,24 +203,50 @@ int pool::make_room(const request& wanted, void*& block, bool& taken) noexcept {
             taken = try_allocate(wanted, block) == attempt::done;
             return 0;
         }
+        // What other threads keep is taken only where the pool cannot grow: a fence in all
+        // threads is dear. Under the lock, without which trim() could make room for a slab
+        // after grow() found none.
+        taken = may_pass(error) && take_what_is_kept(wanted, block);
     }
-    // What other threads keep is taken only where the pool cannot grow: a fence in all
-    // threads is dear.
-    if (may_pass(error) && reclaim_all() != 0) {
-        release_idle_spans();
+    if (taken) {
+        give_out(block, wanted.is_large() ? wanted.pages * page_bytes
+                                          : size_classes[wanted.class_index].bytes);
         return 0;
     }
     return error;
 }
 
-/// Takes the blocks out of all threads' caches; how many.
-std::size_t pool::reclaim_all() noexcept {
-    bool drained = false;
-    const std::size_t taken = reclaim(drained);
-    if (drained) {
+/// With all that is free behind the caches, and where no cache can take it meanwhile. False:
+/// there is no room, all is out. growth_ is held and the pool open, so it cannot have drained.
+bool pool::take_what_is_kept(const request& wanted, void*& block) noexcept {
+    const emptied_caches emptied(*this);
+    for (const bool idle_too : {false, true}) {
+        if (idle_too) {
+            release_idle_spans();
+        }
+        if (wanted.is_large()) {
+            std::uint32_t first = no_page;
+            if (pages_.take_large(wanted.pages, wanted.align, first) == page_heap::result::done) {
+                block = pages_.page_address(first);
+                return true;
+            }
+            continue;
+        }
+        cached_block one{};
+        if (take_behind(wanted.class_index, &one, 1) != 0) {
+            block_states::set_live(one);
+            block = one.block;
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Takes the blocks out of all threads' caches.
+void pool::reclaim_all() noexcept {
+    if (reclaim()) {
         finish_drain();
     }
-    return taken;
 }
 
 void pool::release_idle_spans() noexcept {
@@ -238,7 +264,7 @@ std::size_t pool::take_many(std::size_t class_index, void** blocks, std::size_t 
     std::array<cached_block, 64> batch;
     while (got < n) {
         const std::size_t wanted = std::min(n - got, batch.size());
-        const std::size_t more = take_behind(class_index, batch.data(), wanted);
+        const std::size_t more = take_past_cache(class_index, batch.data(), wanted);
         for (std::size_t index = 0; index < more; ++index) {
             block_states::set_live(batch[index]);
             blocks[got] = batch[index].block;

@@ -92,8 +92,7 @@ int pool::close() noexcept {
     state_.store(state::draining, std::memory_order_relaxed);
     // From here on no cache takes a block, so after this none has one.
     stop_caching();
-    bool drained = false; // not before it drains
-    reclaim(drained);
+    static_cast<void>(reclaim()); // it does not drain yet
     const std::uint64_t live = arenas_.drain() + pages_.drain();
     freed_.notify(); // who waits for a block finds the pool closed
     // From its drain() on, a heap has each free drop a reference: they were borrowed from

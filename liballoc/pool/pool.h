@@ -6,7 +6,7 @@
 //   pressure_               the watch for memory pressure and its thread
 //   growth_                 slabs, bindings, state changes; held over system calls and verbs
 //   process_page::caches    which threads have caches; a cache_set's lock
-//   a class_heap's lock     blocks of one size class in one arena; two only of one class
+//   a class_heap's lock     blocks of one size class in one arena; several only of one class
 //   the page_heap's lock    pages of slabs
 // A block's owner takes no lock to look up its keys or its span, and none to allocate or
 // free where its thread's cache has a block or room. An allocation that finds a free block
@@ -194,7 +194,8 @@ class pool : public handle<pool>, public binding_owner, private cached_heap {
         return true;
     }
     void report_leaks(std::uint64_t live) noexcept;
-    std::size_t reclaim_all() noexcept;
+    bool take_what_is_kept(const request& wanted, void*& block) noexcept;
+    void reclaim_all() noexcept;
     void spill_class(std::size_t class_index) noexcept;
     bool is_last(std::uint64_t blocks, bool drains) noexcept;
     std::size_t take_behind(std::size_t kind, cached_block* blocks,

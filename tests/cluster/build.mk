@@ -13,7 +13,7 @@ $(BUILD)/tests/mpi_check.%: tests/cluster/mpi_check.c
 cluster_rxe = $(if $(filter 6.1,$(1)),stock,dmabuf)
 # $(call run_cluster,SERIES,RESULTS): what comes behind are the parts of tests/cluster/run
 run_cluster = BUILD=$(BUILD) tests/runner/cluster --kernel $(1) --rxe $(call cluster_rxe,$(1)) \
-	--timeout 1800 --results $(2) -- \
+	--processors $(call processors,$(1)) --timeout 1800 --results $(2) -- \
 	env BUILD=$(BUILD) tests/cluster/run
 
 .PHONY: test-cluster

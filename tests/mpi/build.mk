@@ -44,7 +44,7 @@ test-mpi: setup ## MPI libraries, perftest and UCX under the preload library; bu
 run-test-mpi: mpi-tests
 	@for boot in $(MPI_BOOTS); do \
 		BUILD=$(BUILD) tests/runner/guest --kernel "$${boot%-*}" --rxe "$${boot#*-}" \
-			--processors 1 --memory 3072 --timeout 2400 --results $(BUILD)/results/mpi-$$boot -- $(BUILD)/tests/mpi_tests \
+			--memory 3072 --timeout 2400 --results $(BUILD)/results/mpi-$$boot -- $(BUILD)/tests/mpi_tests \
 			--gtest_brief=1 || exit 1; \
 	done
 	@tests/mpi/collect $(BUILD)/mpi.json $(MPI_BOOTS:%=$(BUILD)/results/mpi-%/mpi.jsonl)

@@ -92,11 +92,15 @@ void completion_queue::sleep_for_event(milliseconds at_most) {
 
 ibv_wc completion_queue::wait(milliseconds timeout, const std::function<void()>& look_around,
                               const std::function<void()>& look_around_longer) {
-    // At every call: where each wait is short, none would ever get to look around.
+    // At every call, and by the time since the last look of all calls: where each wait is short,
+    // none would ever get to look around.
     throw_if_interrupted();
     ibv_wc completion{};
     const auto start = clock::now();
-    auto next_look = start + look_around_interval;
+    if (start >= next_look_) {
+        next_look_ = start + look_around_interval;
+        look_around();
+    }
     for (unsigned polls = 1; !poll_once(completion); ++polls) {
         if (channel_ != nullptr) {
             // Ask for the event first and poll once more: a completion that came in between
@@ -114,10 +118,10 @@ ibv_wc completion_queue::wait(milliseconds timeout, const std::function<void()>&
             sched_yield(); // both sides may share one processor
         }
         const auto now = clock::now();
-        if (now < next_look) {
+        if (now < next_look_) {
             continue;
         }
-        next_look = now + look_around_interval;
+        next_look_ = now + look_around_interval;
         throw_if_interrupted();
         look_around();
         if (now - start > timeout) {

@@ -46,9 +46,9 @@ class completion_queue {
     completion_queue& operator=(const completion_queue&) = delete;
 
     /// Waits for the next completion, by polling or asleep. Calls `look_around` every few
-    /// milliseconds meanwhile; it throws to end the wait. Throws failure(peer) if none came within
-    /// `timeout`, and failure(work_request) on a completion with an error, after
-    /// `look_around_longer` had its chance to name the cause.
+    /// milliseconds, of one wait or of many short ones; it throws to end the wait. Throws
+    /// failure(peer) if none came within `timeout`, and failure(work_request) on a completion with
+    /// an error, after `look_around_longer` had its chance to name the cause.
     [[nodiscard]] ibv_wc wait(std::chrono::milliseconds timeout,
                               const std::function<void()>& look_around,
                               const std::function<void()>& look_around_longer);
@@ -62,6 +62,7 @@ class completion_queue {
     ibv_comp_channel* channel_ = nullptr;
     ibv_cq* cq_ = nullptr;
     unsigned unacknowledged_ = 0;
+    std::chrono::steady_clock::time_point next_look_;
 };
 
 class queue_pair {

@@ -153,13 +153,6 @@ TEST_P(ThreadCache, of_a_thread_that_ended_is_given_back) {
     free_all(pool.get(), all);
 }
 
-#if defined(__SANITIZE_THREAD__)
-constexpr int rounds = 2; // in the third it has ended the thread itself
-#else
-constexpr int rounds = 3;
-#endif
-
-// Destructors of thread-specific data run in no certain order, and again while there is some.
 TEST(ThreadCacheSizes, a_block_out_of_it_fits_as_one_out_of_the_heap_does) {
     const pool_ptr pool = make_pool(test_options());
     for (std::size_t align = 0; align <= 32 * KiB; align = align == 0 ? 32 : 2 * align) {
@@ -185,6 +178,13 @@ TEST(ThreadCacheSizes, a_block_out_of_it_fits_as_one_out_of_the_heap_does) {
     }
 }
 
+#if defined(__SANITIZE_THREAD__)
+constexpr int rounds = 2; // in the third it has ended the thread itself
+#else
+constexpr int rounds = 3;
+#endif
+
+// Destructors of thread-specific data run in no certain order, and again while there is some.
 TEST(ThreadCacheEnd, what_a_destructor_frees_after_the_cache_has_gone_is_not_lost) {
     static hcamem_pool* pool;
     static pthread_key_t key;

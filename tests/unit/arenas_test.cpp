@@ -6,29 +6,12 @@
 #include <vector>
 
 #include "heap/size_class.h"
+#include "support/blocks.hpp"
 #include "support/pools.hpp"
 
 namespace {
 
 using namespace unit;
-
-std::vector<void*> allocate_up_to(hcamem_pool* pool, std::size_t bytes, std::size_t count) {
-    std::vector<void*> all;
-    while (all.size() < count) {
-        void* const block = hcamem_alloc(pool, bytes, 0, 0);
-        if (block == nullptr) {
-            break;
-        }
-        all.push_back(block);
-    }
-    return all;
-}
-
-void free_all(hcamem_pool* pool, const std::vector<void*>& all) {
-    for (void* block : all) {
-        ASSERT_EQ(hcamem_free(pool, block), 0);
-    }
-}
 
 std::set<std::uintptr_t> pages_of(const std::vector<void*>& blocks) {
     std::set<std::uintptr_t> pages;
@@ -44,9 +27,9 @@ INSTANTIATE_TEST_SUITE_P(Bytes, Arenas, testing::Values(64, 1000, 4096, 20'000))
 TEST_P(Arenas, two_threads_have_pages_of_their_own) {
     const pool_ptr pool = make_pool(test_options());
     constexpr std::size_t count = 40;
-    const std::vector<void*> mine = allocate_up_to(pool.get(), GetParam(), count);
+    const std::vector<void*> mine = allocate_all(pool.get(), GetParam(), count);
     std::vector<void*> others;
-    std::thread([&] { others = allocate_up_to(pool.get(), GetParam(), count); }).join();
+    std::thread([&] { others = allocate_all(pool.get(), GetParam(), count); }).join();
     ASSERT_EQ(mine.size(), count);
     ASSERT_EQ(others.size(), count);
     for (const std::uintptr_t page : pages_of(others)) {
@@ -60,11 +43,11 @@ TEST_P(Arenas, a_thread_has_what_is_free_in_spans_of_others) {
     hcamem_options options = test_options();
     options.maximum = 2 * MiB;
     const pool_ptr pool = make_pool(options);
-    std::vector<void*> mine = allocate_up_to(pool.get(), GetParam(), 1);
+    std::vector<void*> mine = allocate_all(pool.get(), GetParam(), 1);
     const std::size_t count = 2 * MiB / GetParam();
     std::vector<void*> others;
     std::thread([&] {
-        others = allocate_up_to(pool.get(), GetParam(), count);
+        others = allocate_all(pool.get(), GetParam(), count);
         // Every other one, so that no span gets free.
         for (std::size_t index = 0; index < others.size(); ++index) {
             EXPECT_EQ(hcamem_free(pool.get(), others[index]), 0);
@@ -72,7 +55,7 @@ TEST_P(Arenas, a_thread_has_what_is_free_in_spans_of_others) {
         }
     }).join();
     const std::size_t have = mine.size() + others.size();
-    const std::vector<void*> rest = allocate_up_to(pool.get(), GetParam(), count);
+    const std::vector<void*> rest = allocate_all(pool.get(), GetParam(), count);
     EXPECT_GE(rest.size(), others.size()) << "of " << have << " live ones before";
     EXPECT_EQ(stats_of(pool.get()).live_blocks, have + rest.size());
     free_all(pool.get(), mine);

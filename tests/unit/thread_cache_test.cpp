@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+#include "support/blocks.hpp"
 #include "support/child.hpp"
 #include "support/pools.hpp"
 
@@ -45,20 +46,6 @@ class idle_thread {
     std::atomic<bool> end_{false};
     std::thread thread_;
 };
-
-std::vector<void*> allocate_all(hcamem_pool* pool, std::size_t bytes) {
-    std::vector<void*> all;
-    while (void* block = hcamem_alloc(pool, bytes, 0, 0)) {
-        all.push_back(block);
-    }
-    return all;
-}
-
-void free_all(hcamem_pool* pool, const std::vector<void*>& all) {
-    for (void* block : all) {
-        ASSERT_EQ(hcamem_free(pool, block), 0);
-    }
-}
 
 /// How many blocks the pool has if all are wanted.
 std::size_t count_all(hcamem_pool* pool, std::size_t bytes) {

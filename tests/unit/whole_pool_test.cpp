@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/blocks.hpp"
 #include "support/pools.hpp"
 
 namespace {
@@ -62,13 +63,8 @@ TEST_P(WholePool, no_thread_is_refused_its_share) {
     hcamem_options options = test_options();
     options.maximum = 2 * MiB;
     const pool_ptr pool = make_pool(options);
-    std::vector<void*> all;
-    while (void* const block = hcamem_alloc(pool.get(), GetParam(), 0, 0)) {
-        all.push_back(block);
-    }
-    for (void* block : all) {
-        ASSERT_EQ(hcamem_free(pool.get(), block), 0);
-    }
+    const std::vector<void*> all = allocate_all(pool.get(), GetParam());
+    free_all(pool.get(), all);
     const std::size_t share = all.size() / user_count;
     EXPECT_EQ(count_refusals(share, 1'000'000 / share,
                              {[&] { return hcamem_alloc(pool.get(), GetParam(), 0, 0); },
